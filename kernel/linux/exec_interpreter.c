@@ -2,7 +2,7 @@
  * Dynamically linked programs: the interpreter that one names, ld.so, is put into its space, too.
  *
  *	program		PT_INTERP "/lib/ld-linux.so.2"	at its own address, or at LINK_ADDRESS
- *	interpreter	a position-independent ELF	at LIBRARY_ADDRESS; it begins
+ *	interpreter	a position-independent ELF	as high as mmap would put it; it begins
  *
  * It finds the program by the auxiliary vector (AT_PHDR, AT_ENTRY), and itself by AT_BASE
  * (kernel/linux/exec_auxiliary.c). Called by exec, for the current task; it sleeps.
@@ -13,8 +13,9 @@
 #include "kernel/lib/startup.h"
 #include "kernel/process/exec_elf.h"
 #include "mm/page_alloc.h"
+#include "mm/space_layout.h"
 
-#define LIBRARY_ADDRESS 0x40000000u /* where an interpreter goes */
+#define HIGHEST (STACK_END - STACK_LIMIT - STACK_GAP) /* as mmap */
 
 /* An interpreter that is to be loaded: two pages. */
 struct library {
@@ -46,6 +47,20 @@ static int read_name(const struct elf_image *image, char name[PAGE_SIZE])
 	return name[length - 1] == '\0' ? 0 : -ENOEXEC;
 }
 
+/* What is added to its addresses, so that it ends where the highest mapping may end. */
+static uint32_t high_place(const struct elf_image *library)
+{
+	uint32_t end = 0;
+
+	for (unsigned i = 0; i < library->header.phnum; i++) {
+		const struct elf_program_header *each = elf_segment(library, i);
+
+		if (elf_is_loaded(each) && each->vaddr + each->memsz > end)
+			end = each->vaddr + each->memsz;
+	}
+	return (HIGHEST - end) & -PAGE_SIZE;
+}
+
 /* Opens the interpreter and checks it. On success the file is the caller's. */
 static int open_library(const char *name, struct elf_image *library)
 {
@@ -58,7 +73,7 @@ static int open_library(const char *name, struct elf_image *library)
 	else if (elf_check(library) != 0)
 		error = -ELIBBAD;
 	if (!error && library->bias)
-		library->bias = LIBRARY_ADDRESS;
+		library->bias = high_place(library);
 	if (!error)
 		error = elf_has_room(library);
 	if (error)

@@ -5,9 +5,9 @@
  *	sleepers	first --- sleeper --- sleeper	in the order in which they came
  *
  * A task that changes a value does what sleepers wait for, too, if that can be done now: so a
- * sleeper gets what came for it, even if another program would be faster. What is done with SEM_UNDO is
- * noted for the program and taken back at its end. Called by system calls only, which change a set
- * without sleeping.
+ * sleeper gets what came for it, even if another program would be faster. What is done with
+ * SEM_UNDO is noted for the program and taken back at its end. Called by system calls only, which
+ * change a set without sleeping.
  */
 #include <stdbool.h>
 

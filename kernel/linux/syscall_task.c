@@ -21,7 +21,9 @@
 #define PRIORITY_MOST	99 /* of SCHED_RR */
 #define POLICY_FIFO	1u
 #define POLICY_RR	2u
+#define POLICY_BATCH	3u
 #define POLICY_UNUSED	4u
+#define POLICY_IDLE	5u
 #define POLICY_LAST	6u
 #define CPU_MASK_SIZE	4
 
@@ -240,27 +242,31 @@ static int sys_getpriority(struct trap_frame *frame)
 	return result;
 }
 
-/* Linux's numbers of the policies that are nearest to the classes here. All tasks are under one
- * class: a task that changes its own policy changes that of all. */
-static const struct {
-	uint32_t policy;
-	const struct sched_class *class;
-} policies[] = {
-	{ 0, &sched_fair }, /* SCHED_OTHER */
-	{ POLICY_RR, &sched_round_robin },
-	{ 3, &sched_mlfq }, /* SCHED_BATCH */
-};
-
-#define POLICIES (sizeof(policies) / sizeof(policies[0]))
+/* What a program has asked for last. All tasks are under one class: a task that changes its own
+ * policy changes that of all. SCHED_OTHER is the class that the machine had before. */
+static struct {
+	const struct sched_class *usual;
+	uint32_t policy, priority;
+} chosen;
 
 static int sys_sched_getscheduler(struct trap_frame *frame)
 {
-	if (!process_of_call(frame->ebx))
-		return -ESRCH;
-	for (unsigned i = 0; i < POLICIES; i++)
-		if (policies[i].class == sched_class)
-			return policies[i].policy;
-	return -EINVAL;
+	return process_of_call(frame->ebx) ? (int)chosen.policy : -ESRCH;
+}
+
+static bool is_valid(uint32_t policy, uint32_t priority)
+{
+	bool has_priority = policy == POLICY_FIFO || policy == POLICY_RR;
+
+	return policy <= POLICY_IDLE && policy != POLICY_UNUSED &&
+	       (has_priority ? priority - 1 < PRIORITY_MOST : priority == 0);
+}
+
+static const struct sched_class *class_of(uint32_t policy)
+{
+	if (policy == POLICY_FIFO || policy == POLICY_RR)
+		return &sched_round_robin;
+	return policy == POLICY_BATCH ? &sched_mlfq : chosen.usual;
 }
 
 static int sys_sched_setscheduler(struct trap_frame *frame)
@@ -271,10 +277,13 @@ static int sys_sched_setscheduler(struct trap_frame *frame)
 		return -ESRCH;
 	if (copy_from_user(&priority, frame->edx, sizeof(priority)) != 0)
 		return -EFAULT;
-	for (unsigned i = 0; i < POLICIES; i++)
-		if (policies[i].policy == frame->ecx && priority <= PRIORITY_MOST)
-			return sched_use(policies[i].class->name);
-	return -EINVAL;
+	if (!is_valid(frame->ecx, priority))
+		return -EINVAL;
+	if (!chosen.usual)
+		chosen.usual = sched_class;
+	chosen.policy = frame->ecx;
+	chosen.priority = priority;
+	return sched_use(class_of(frame->ecx)->name);
 }
 
 /* Priorities are accepted and change nothing. Linux's SCHED_FIFO and SCHED_RR have them, its other
@@ -291,9 +300,9 @@ CALL(sys_sched_get_priority_min, priority_of(frame->ebx, 1))
 
 static int sys_sched_getparam(struct trap_frame *frame)
 {
-	const uint32_t priority = 0;
-
-	return process_of_call(frame->ebx) ? give(frame->ecx, &priority, sizeof(priority)) : -ESRCH;
+	return process_of_call(frame->ebx)
+		   ? give(frame->ecx, &chosen.priority, sizeof(chosen.priority))
+		   : -ESRCH;
 }
 
 static int sys_sched_setparam(struct trap_frame *frame)
@@ -304,7 +313,10 @@ static int sys_sched_setparam(struct trap_frame *frame)
 		return -ESRCH;
 	if (copy_from_user(&priority, frame->ecx, sizeof(priority)) != 0)
 		return -EFAULT;
-	return priority <= PRIORITY_MOST ? 0 : -EINVAL;
+	if (!is_valid(chosen.policy, priority))
+		return -EINVAL;
+	chosen.priority = priority;
+	return 0;
 }
 
 /* A turn under the class in use. */

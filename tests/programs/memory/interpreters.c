@@ -25,7 +25,7 @@
 struct image {
 	Elf32_Ehdr header;
 	Elf32_Phdr segments[3];
-	unsigned char code[16];
+	unsigned char code[32];
 };
 
 static int number;
@@ -127,6 +127,23 @@ static void test_names(void)
 	ok(run_with("", 0, 1 << 30, 100) == EIO, "a name beyond the file's end");
 }
 
+/* An interpreter that may be anywhere leaves the middle of the space to the program: some (clisp)
+ * want much of it in one piece. It ends with 150, and one more if it is in the upper half. */
+static void test_place(void)
+{
+	static const unsigned char code[] = {
+		0xe8, 0, 0, 0, 0,    0x5b, 0xc1, 0xeb, 0x1f, 0x81, 0xc3,
+		150,  0, 0, 0, 0xb8, 1,	   0,	 0,    0,    0xcd, 0x80,
+	}; /* call next; next: pop ebx; shr ebx, 31; add ebx, 150; mov eax, 1; int 0x80 */
+	struct image library = program(0, 0);
+
+	library.header.e_type = ET_DYN;
+	memcpy(library.code, code, sizeof(code));
+	write_file(LIBRARY, &library, sizeof(library), 0, 0755);
+	ok(run_named(LIBRARY) == RAN + 151, "one that may be anywhere is high");
+	unlink(LIBRARY);
+}
+
 static void test_files(void)
 {
 	const struct image library = program(0x09000000, 150);
@@ -157,6 +174,7 @@ int main(void)
 	mkdir("/tmp", 0777);
 	mkdir(FOLDER, 0777);
 	test_names();
+	test_place();
 	test_files();
 	unlink(PROGRAM);
 	unlink(LIBRARY);

@@ -158,6 +158,33 @@ static void ask_for_sizes(void)
 	say("booted", labs(time(NULL) - uptime.tv_sec - booted) <= 2);
 }
 
+static long set_policy(int policy, int priority)
+{
+	const struct sched_param parameters = { .sched_priority = priority };
+
+	return error_of(sched_setscheduler(0, policy, &parameters));
+}
+
+/* Without those of real time, which Linux gives to root only. */
+static void policies(void)
+{
+	struct sched_param parameters = { .sched_priority = 7 };
+
+	say("policy", sched_getscheduler(0));
+	say("priority", sched_getparam(0, &parameters) + parameters.sched_priority);
+	say("with a priority", set_policy(SCHED_OTHER, 1));
+	say("without one", set_policy(SCHED_RR, 0));
+	say("too high", set_policy(SCHED_FIFO, 100));
+	say("none", set_policy(4, 0));
+	say("unknown", set_policy(77, 0));
+	parameters.sched_priority = 1;
+	say("priority", error_of(sched_setparam(0, &parameters)));
+	say("batch", set_policy(SCHED_BATCH, 0));
+	say("policy", sched_getscheduler(0));
+	say("as before", set_policy(SCHED_OTHER, 0));
+	say("policy", sched_getscheduler(0));
+}
+
 void part_system(void)
 {
 	const struct rlimit files = { 64, 128 }, stack = { 1 << 20, 1 << 20 };
@@ -194,6 +221,7 @@ void part_system(void)
 	say("death", prctl(PR_GET_PDEATHSIG, &number, 0, 0, 0));
 	say("signal", number);
 	say("keeps", prctl(PR_GET_KEEPCAPS, 0, 0, 0, 0));
+	policies();
 	say("nobody", error_of(syscall(SYS_sched_setparam, 0x3ffffff0, &zero)));
 	say("no word", error_of(syscall(SYS_sched_setparam, 0, NULL)) < 0);
 }
