@@ -28,6 +28,7 @@
 #define IPC_RMID 0
 #define IPC_SET	 1
 #define IPC_STAT 2
+#define IPC_INFO 3
 #define IPC_64	 0x100u
 
 #define ENOMSG 42
@@ -50,11 +51,17 @@ struct linux_ipc {
 #define SETVAL	16
 #define SETALL	17
 
+#define SEM_STAT     18 /* by a number from 0 on, not by an id */
+#define SEM_INFO     19
+#define SEM_STAT_ANY 20
+
 #define SEM_UNDO       0x1000
 #define SEM_VALUE_MAX  32767
 #define SEM_SETS       32000u
 #define SEM_COUNT      32000u /* of a set */
 #define SEM_OPERATIONS 500u   /* of a call */
+#define SEM_ALL	       (SEM_SETS * SEM_COUNT)
+#define SEM_UNDO_SIZE  20u /* what Linux says of a structure of its own */
 
 struct linux_semaphores {
 	struct linux_ipc permission;
@@ -69,11 +76,16 @@ struct linux_semaphore_operation {
 
 /* ---- messages ---- */
 
+#define MSG_STAT     11
+#define MSG_INFO     12
+#define MSG_STAT_ANY 13
+
 #define MSG_NOERROR 010000u
 #define MSG_EXCEPT  020000u
 
 #define MSG_QUEUES   32000u
 #define MSG_LONGEST  8192u
+#define MSG_SEGMENT  16u    /* what Linux says */
 #define MSG_CAPACITY 16384u /* of a queue, in bytes */
 
 struct linux_messages {

@@ -6,6 +6,7 @@
 #include "kernel/lib/divide.h"
 #include "kernel/lib/errno.h"
 #include "kernel/process/process.h"
+#include "mm/user_copy.h"
 
 #define SECOND 1000000000u
 
@@ -25,6 +26,23 @@ struct ipc *ipc_find(const struct ipc_kind *kind, int32_t id)
 		if (list_entry(link, struct ipc, link)->id == id)
 			return list_entry(link, struct ipc, link);
 	return NULL;
+}
+
+struct ipc *ipc_at(const struct ipc_kind *kind, uint32_t index)
+{
+	struct list *link = kind->all.next;
+
+	while (link != &kind->all && index-- > 0)
+		link = link->next;
+	return link != &kind->all ? list_entry(link, struct ipc, link) : NULL;
+}
+
+int ipc_give_info(const struct ipc_kind *kind, uint32_t address, const uint32_t *words,
+		  uint32_t size)
+{
+	int highest = kind->count > 0 ? kind->count - 1 : 0;
+
+	return give(address, words, size) != 0 ? -EFAULT : highest;
 }
 
 static struct ipc *find_key(const struct ipc_kind *kind, int32_t key)

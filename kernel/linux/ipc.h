@@ -29,6 +29,13 @@ struct ipc *ipc_find(const struct ipc_kind *kind, int32_t id);
 /* semget and its like: the one with the key, or a new one. -EEXIST, -ENOENT, -ENOSPC, -ENOMEM. */
 int ipc_get(struct ipc_kind *kind, int32_t key, uint32_t size, uint32_t flags, struct ipc **found);
 
+/* Number `index` of a kind, or NULL. */
+struct ipc *ipc_at(const struct ipc_kind *kind, uint32_t index);
+
+/* IPC_INFO and its like: gives words of numbers, and returns the highest index, or 0. */
+int ipc_give_info(const struct ipc_kind *kind, uint32_t address, const uint32_t *words,
+		  uint32_t size);
+
 /* Nobody finds it any more. */
 void ipc_remove(struct ipc_kind *kind, struct ipc *ipc);
 

@@ -220,6 +220,39 @@ static int give_state(const struct queue *queue, uint32_t address)
 	return give(address, &state, sizeof(state));
 }
 
+/* Linux's struct msginfo; all that is not in use now is a limit. */
+static int give_info(uint32_t address, bool of_use)
+{
+	const struct ipc *each;
+	uint32_t messages = 0, bytes = 0;
+
+	for (uint32_t i = 0; (each = ipc_at(&queues, i)); i++) {
+		messages += ((const struct queue *)each)->state.count;
+		bytes += ((const struct queue *)each)->state.bytes;
+	}
+	const uint32_t words[] = {
+		of_use ? queues.count : MSG_QUEUES * (MSG_CAPACITY / 1024),
+		of_use ? messages : MSG_CAPACITY,
+		MSG_LONGEST,
+		MSG_CAPACITY,
+		MSG_QUEUES,
+		MSG_SEGMENT,
+		of_use ? bytes : MSG_CAPACITY,
+		UINT16_MAX,
+	};
+
+	return ipc_give_info(&queues, address, words, sizeof(words));
+}
+
+/* By a number from 0 on: returns the id. */
+static int give_state_at(uint32_t index, uint32_t address)
+{
+	const struct ipc *found = ipc_at(&queues, index);
+	int error = found ? give_state((const struct queue *)found, address) : -EINVAL;
+
+	return error ? error : found->id;
+}
+
 /* Searched after the copy, which may sleep. */
 static int set_state(int32_t id, uint32_t address)
 {
@@ -244,6 +277,10 @@ static int control(int32_t id, uint32_t command, uint32_t address)
 
 	if (command == IPC_SET)
 		return set_state(id, address);
+	if (command == IPC_INFO || command == MSG_INFO)
+		return give_info(address, command == MSG_INFO);
+	if (command == MSG_STAT || command == MSG_STAT_ANY)
+		return give_state_at(id, address);
 	if (!queue || (command != IPC_STAT && command != IPC_RMID))
 		return -EINVAL;
 	if (command == IPC_STAT)

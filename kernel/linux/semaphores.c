@@ -300,6 +300,34 @@ static int give_state(const struct set *set, uint32_t address)
 	return give(address, &state, sizeof(state));
 }
 
+/* Linux's struct seminfo; all that is not in use now is a limit. */
+static int give_info(uint32_t address, bool of_use)
+{
+	const struct ipc *each;
+	uint32_t semaphores = 0;
+
+	for (uint32_t i = 0; (each = ipc_at(&sets, i)); i++)
+		semaphores += ((const struct set *)each)->count;
+	const uint32_t words[] = {
+		SEM_ALL,	SEM_SETS,
+		SEM_ALL,	SEM_ALL,
+		SEM_COUNT,	SEM_OPERATIONS,
+		SEM_OPERATIONS, of_use ? sets.count : SEM_UNDO_SIZE,
+		SEM_VALUE_MAX,	of_use ? semaphores : SEM_VALUE_MAX,
+	};
+
+	return ipc_give_info(&sets, address, words, sizeof(words));
+}
+
+/* By a number from 0 on: returns the id. */
+static int give_state_at(uint32_t index, uint32_t address)
+{
+	const struct ipc *found = ipc_at(&sets, index);
+	int error = found ? give_state((const struct set *)found, address) : -EINVAL;
+
+	return error ? error : found->id;
+}
+
 /* How many wait for a semaphore to grow, or (for_zero) to become 0. */
 static int sleepers_of(const struct set *set, uint32_t number, bool for_zero)
 {
@@ -401,8 +429,16 @@ static int control(int32_t id, uint32_t number, uint32_t command, uint32_t argum
 {
 	struct set *set = (struct set *)ipc_find(&sets, id);
 
-	if (command == IPC_SET)
+	switch (command) {
+	case IPC_SET:
 		return set_state(id, argument);
+	case IPC_INFO:
+	case SEM_INFO:
+		return give_info(argument, command == SEM_INFO);
+	case SEM_STAT:
+	case SEM_STAT_ANY:
+		return give_state_at(id, argument);
+	}
 	if (!set)
 		return -EINVAL;
 	switch (command) {

@@ -216,6 +216,36 @@ static int give_state(const struct segment *segment, uint32_t address)
 	return give(address, &state, sizeof(state));
 }
 
+/* Linux's struct shminfo64. */
+static int give_limits(uint32_t address)
+{
+	const uint32_t words[9] = { SHM_MOST, 1, SHM_LIMIT, SHM_LIMIT, SHM_MOST };
+
+	return ipc_give_info(&segments, address, words, sizeof(words));
+}
+
+/* Its struct shm_info; pages that nobody has touched count, too. */
+static int give_use(uint32_t address)
+{
+	struct ipc *each;
+	uint32_t words[6] = { segments.count };
+
+	for (uint32_t i = 0; (each = ipc_at(&segments, i)); i++)
+		words[1] += whole_pages(list_entry(each, struct segment, ipc)->state.size);
+	words[1] >>= PAGE_SHIFT;
+	words[2] = words[1];
+	return ipc_give_info(&segments, address, words, sizeof(words));
+}
+
+/* By a number from 0 on: returns the id. */
+static int give_state_at(uint32_t index, uint32_t address)
+{
+	struct ipc *found = ipc_at(&segments, index);
+	int error = found ? give_state(list_entry(found, struct segment, ipc), address) : -EINVAL;
+
+	return error ? error : found->id;
+}
+
 /* Searched after the copy, which may sleep: another task may remove the segment meanwhile. */
 static int set_state(int32_t id, uint32_t address)
 {
@@ -239,8 +269,17 @@ static int control(int32_t id, uint32_t command, uint32_t address)
 {
 	struct segment *segment = find(id);
 
-	if ((command & ~IPC_64) == IPC_SET)
+	switch (command & ~IPC_64) {
+	case IPC_SET:
 		return set_state(id, address);
+	case IPC_INFO:
+		return give_limits(address);
+	case SHM_INFO:
+		return give_use(address);
+	case SHM_STAT:
+	case SHM_STAT_ANY:
+		return give_state_at(id, address);
+	}
 	if (!segment)
 		return -EINVAL;
 	switch (command & ~IPC_64) {

@@ -4,6 +4,7 @@
 #include <sys/ipc.h>
 #include <sys/msg.h>
 #include <sys/sem.h>
+#include <sys/shm.h>
 
 #define KEY 0x1357
 
@@ -182,12 +183,42 @@ static void undo(void)
 	say("forgotten", value(0));
 }
 
+/* What ipcs and ipcrm ask: limits, what there is, and each by a number. */
+static void part_of_all(void)
+{
+	struct seminfo limits, use;
+	struct semid_ds state;
+	struct msginfo messages;
+	struct shminfo memory;
+	struct shm_info segments;
+	int index = semctl(0, 0, SEM_INFO, (union semun){ .buf = (void *)&use });
+	bool found = false;
+
+	say("IPC_INFO", semctl(0, 0, IPC_INFO, (union semun){ .buf = (void *)&limits }) == index);
+	say("sets", limits.semmni);
+	say("of", limits.semmsl);
+	say("operations", limits.semopm);
+	say("values", limits.semvmx);
+	say("there are", use.semusz > 0 && use.semaem >= 3 && index >= use.semusz - 1);
+	for (int i = 0; i <= index; i++)
+		found |= semctl(i, 0, SEM_STAT, (union semun){ .buf = &state }) == set;
+	say("found", found && state.sem_nsems > 0);
+	say("no such", error_of(semctl(9999, 0, SEM_STAT, (union semun){ .buf = &state })));
+	say("messages", msgctl(0, IPC_INFO, (void *)&messages) >= 0);
+	say("longest", messages.msgmax);
+	say("capacity", messages.msgmnb);
+	say("segments", shmctl(0, IPC_INFO, (void *)&memory) >= 0);
+	say("most", memory.shmmni);
+	say("in use", shmctl(0, SHM_INFO, (void *)&segments) >= 0 && segments.used_ids >= 0);
+}
+
 void part_semaphores(void)
 {
 	sets();
 	operations();
 	sleepers();
 	undo();
+	part_of_all();
 	pid_t child = fork();
 
 	if (child == 0)
