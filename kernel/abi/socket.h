@@ -20,6 +20,7 @@ struct linux_socket_name {
 #define MSG_TRUNC	 0x00000020u
 #define MSG_CTRUNC	 0x00000008u
 #define MSG_DONTWAIT	 0x00000040u
+#define MSG_WAITALL	 0x00000100u
 #define MSG_NOSIGNAL	 0x00004000u
 #define MSG_MORE	 0x00008000u
 #define MSG_CMSG_CLOEXEC 0x40000000u
@@ -36,6 +37,7 @@ struct linux_socket_name {
 #define SO_ERROR      4u
 #define SO_SNDBUF     7u
 #define SO_RCVBUF     8u
+#define SO_PASSCRED   16u
 #define SO_PEERCRED   17u
 #define SO_ACCEPTCONN 30u
 #define SO_PROTOCOL   38u
@@ -46,13 +48,19 @@ struct linux_message {
 	uint32_t name, name_length, vectors, count, control, control_length, flags;
 };
 
-/* struct cmsghdr, and the type of control data that is descriptors. */
+/* struct cmsghdr, and the types of control data: descriptors, and who sends. */
 struct linux_control {
 	uint32_t length, level, type;
 };
 
-#define SCM_RIGHTS 1u
-#define SCM_MAX	   253u /* descriptors in one message */
+#define SCM_RIGHTS	1u
+#define SCM_CREDENTIALS 2u
+#define SCM_MAX		253u /* descriptors in one message */
+
+struct linux_credentials {
+	int32_t pid;
+	uint32_t user, group;
+};
 
 /* Errors that only sockets give. */
 #define ENOTSOCK	88

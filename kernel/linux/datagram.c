@@ -17,6 +17,7 @@
 #include "kernel/lib/errno.h"
 #include "kernel/lib/startup.h"
 #include "kernel/linux/syscall_file.h"
+#include "kernel/process/process.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/task/task.h"
 #include "mm/page_alloc.h"
@@ -26,11 +27,12 @@
 #define ORDER_MAX 5u
 
 #define MSG_OF_SEND    (MSG_DONTWAIT | MSG_NOSIGNAL | MSG_CMSG_CLOEXEC)
-#define MSG_OF_RECEIVE (MSG_OF_SEND | MSG_PEEK | MSG_TRUNC)
+#define MSG_OF_RECEIVE (MSG_OF_SEND | MSG_PEEK | MSG_TRUNC | MSG_WAITALL)
 
 struct datagram {
 	struct datagram *next;
 	struct socket_name from;
+	int32_t pid;	/* of the sender */
 	unsigned order; /* of its pages */
 	uint32_t length;
 	char bytes[];
@@ -200,6 +202,7 @@ static int send(struct file *file, const struct parts *parts, uint32_t name, uin
 	uint32_t length = datagram->length;
 
 	datagram->from = socket->name;
+	datagram->pid = current->process->leader->task->pid;
 	error =
 	    deliver(socket, &to, datagram, file->flags | (flags & MSG_DONTWAIT ? O_NONBLOCK : 0));
 	if (error)
@@ -213,15 +216,30 @@ int datagram_send_to(struct file *file, const uint32_t *words)
 		    words[3]);
 }
 
-/* Files are sent through streams only. */
+/* Credentials, and nothing more: files are sent through streams only. */
+static int check_control(const struct linux_message *message)
+{
+	struct linux_control header;
+
+	if (message->control_length < sizeof(header))
+		return 0;
+	if (copy_from_user(&header, message->control, sizeof(header)) != 0)
+		return -EFAULT;
+	int error = credentials_check(&header, message->control);
+
+	return error == -EINVAL && header.type == SCM_RIGHTS ? -EOPNOTSUPP : error;
+}
+
 int datagram_send_message(struct file *file, const uint32_t *words)
 {
 	struct linux_message message;
 
 	if (copy_from_user(&message, words[1], sizeof(message)) != 0)
 		return -EFAULT;
-	if (message.count > VECTORS_MAX || message.control_length)
-		return message.count > VECTORS_MAX ? -EMSGSIZE : -EOPNOTSUPP;
+	int error = message.count > VECTORS_MAX ? -EMSGSIZE : check_control(&message);
+
+	if (error)
+		return error;
 	return send(file, &(struct parts){ message.vectors, message.count, { 0 } }, message.name,
 		    message.name_length, words[2]);
 }
@@ -278,7 +296,7 @@ static void let_go(struct socket *socket, struct datagram *datagram, uint32_t fl
 
 /* Returns the bytes that there was room for, or with MSG_TRUNC those that there were. */
 static int receive(struct file *file, const struct parts *parts, uint32_t flags,
-		   struct socket_name *from, bool *is_cut)
+		   struct datagram *head, bool *is_cut)
 {
 	struct datagram *datagram;
 	int error = wait_for(file, flags, &datagram);
@@ -287,7 +305,7 @@ static int receive(struct file *file, const struct parts *parts, uint32_t flags,
 		return error;
 	int length = datagram->length, result = move(parts, datagram->bytes, length, true);
 
-	*from = datagram->from;
+	*head = *datagram;
 	*is_cut = result >= 0 && result < length;
 	let_go(file->private, datagram, flags);
 	return *is_cut && flags & MSG_TRUNC ? length : result;
@@ -296,11 +314,11 @@ static int receive(struct file *file, const struct parts *parts, uint32_t flags,
 int datagram_receive_from(struct file *file, const uint32_t *words)
 {
 	const struct parts parts = { 0, 1, { words[1], words[2] } };
-	struct socket_name from;
+	struct datagram head;
 	bool is_cut;
-	int result = receive(file, &parts, words[3], &from, &is_cut);
+	int result = receive(file, &parts, words[3], &head, &is_cut);
 
-	if (result >= 0 && words[4] && socket_give_name(&from, words[4], words[5]) != 0)
+	if (result >= 0 && words[4] && socket_give_name(&head.from, words[4], words[5]) != 0)
 		return -EFAULT;
 	return result;
 }
@@ -308,7 +326,7 @@ int datagram_receive_from(struct file *file, const uint32_t *words)
 int datagram_receive_message(struct file *file, const uint32_t *words)
 {
 	struct linux_message message;
-	struct socket_name from;
+	struct datagram head;
 	bool is_cut;
 
 	if (copy_from_user(&message, words[1], sizeof(message)) != 0)
@@ -316,16 +334,20 @@ int datagram_receive_message(struct file *file, const uint32_t *words)
 	if (message.count > VECTORS_MAX)
 		return -EMSGSIZE;
 	const struct parts parts = { message.vectors, message.count, { 0 } };
-	int result = receive(file, &parts, words[2], &from, &is_cut);
+	int result = receive(file, &parts, words[2], &head, &is_cut);
 	uint32_t room = message.name ? message.name_length : 0;
 
 	if (result < 0)
 		return result;
-	if (give(message.name, &from.text, from.length < room ? from.length : room) != 0)
+	if (give(message.name, &head.from.text,
+		 head.from.length < room ? head.from.length : room) != 0)
 		return -EFAULT;
-	message.name_length = message.name ? from.length : 0;
-	message.control_length = 0;
+	uint32_t control = message.control;
+
+	message.name_length = message.name ? head.from.length : 0;
 	message.flags = is_cut ? MSG_TRUNC : 0;
+	message.control_length = credentials_give(file->private, head.pid, &message);
+	message.control = control;
 	return give(words[1], &message, sizeof(message)) != 0 ? -EFAULT : result;
 }
 
@@ -387,10 +409,10 @@ void datagram_pair(struct file *one, struct file *other)
 static int datagram_read(struct file *file, struct buffer *to, uint64_t offset)
 {
 	const struct parts parts = { 0, 1, { to->address, to->length } };
-	struct socket_name from;
+	struct datagram head;
 	bool is_cut;
 
-	return to->is_user ? receive(file, &parts, 0, &from, &is_cut) : -EINVAL;
+	return to->is_user ? receive(file, &parts, 0, &head, &is_cut) : -EINVAL;
 }
 
 static int datagram_write(struct file *file, struct buffer *from, uint64_t offset)
@@ -403,10 +425,10 @@ static int datagram_write(struct file *file, struct buffer *from, uint64_t offse
 static int move_vectors(struct file *file, uint32_t vectors, uint32_t count, bool write)
 {
 	const struct parts parts = { vectors, count, { 0 } };
-	struct socket_name from;
+	struct datagram head;
 	bool is_cut;
 
-	return write ? send(file, &parts, 0, 0, 0) : receive(file, &parts, 0, &from, &is_cut);
+	return write ? send(file, &parts, 0, 0, 0) : receive(file, &parts, 0, &head, &is_cut);
 }
 
 static uint32_t datagram_poll(struct file *file, struct poll_table *table)

@@ -327,6 +327,7 @@ int socket_accept(struct file *file, const uint32_t *words)
 		return -ENFILE;
 	}
 	((struct socket *)made->private)->end = end;
+	((struct socket *)made->private)->passes_credentials = socket->passes_credentials;
 	int descriptor = descriptor_add(made, words[3]);
 
 	error = descriptor < 0 ? 0 : give_no_name(words[1], words[2]);

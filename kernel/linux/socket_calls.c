@@ -10,19 +10,25 @@
 #include "kernel/process/process.h"
 #include "kernel/syscall/syscall.h"
 
-#define MSG_KNOWN (MSG_DONTWAIT | MSG_NOSIGNAL | MSG_MORE | MSG_CMSG_CLOEXEC)
+#define MSG_KNOWN (MSG_DONTWAIT | MSG_NOSIGNAL | MSG_MORE | MSG_CMSG_CLOEXEC | MSG_WAITALL)
 
 static int transfer(struct file *file, uint32_t address, uint32_t length, uint32_t flags,
 		    bool sends)
 {
+	uint32_t how = file->flags | (flags & MSG_DONTWAIT ? O_NONBLOCK : 0), done = 0;
+	bool waits_for_all = !sends && (flags & MSG_WAITALL);
 	struct buffer buffer;
+	int result;
 
 	if (flags & ~MSG_KNOWN)
 		return -EOPNOTSUPP;
-	if (!buffer_from_call(&buffer, address, length))
-		return -EFAULT;
-	return end_move(end_of(file), &buffer, sends,
-			file->flags | (flags & MSG_DONTWAIT ? O_NONBLOCK : 0));
+	do {
+		if (!buffer_from_call(&buffer, address + done, length - done))
+			return -EFAULT;
+		result = end_move(end_of(file), &buffer, sends, how);
+		done += result > 0 ? result : 0;
+	} while (waits_for_all && result > 0 && done < length && !end_has_files(end_of(file)));
+	return done ? (int)done : result;
 }
 
 static int sent(int result, uint32_t flags)
@@ -66,8 +72,9 @@ static int move_vectors(struct file *file, const struct linux_message *message, 
 			break;
 		if (copy_from_user(vector, message->vectors + i * sizeof(vector), sizeof(vector)))
 			return moved ? (int)moved : -EFAULT;
+		bool is_later = moved && !sends && !(flags & MSG_WAITALL);
 		int result = transfer(file, vector[0], vector[1],
-				      flags | (moved && !sends ? MSG_DONTWAIT : 0), sends);
+				      flags | (is_later ? MSG_DONTWAIT : 0), sends);
 
 		if (result < 0)
 			return moved ? (int)moved : result;
@@ -109,7 +116,14 @@ static int end_receive_message(struct file *file, const uint32_t *words)
 
 	if (result < 0)
 		return result;
+	const struct end *end = end_of(file), *from = &end->pair->ends[end == end->pair->ends];
+	uint32_t control = message.control, given;
+
+	message.flags = 0;
+	given = credentials_give(file->private, from->last_pid, &message);
 	end_receive_files(end_of(file), &message, words[2]);
+	message.control = control;
+	message.control_length += given;
 	message.name_length = 0;
 	return give(words[1], &message, sizeof(message)) != 0 ? -EFAULT : result;
 }
@@ -158,6 +172,7 @@ static int socket_option(struct file *file, const uint32_t *words)
 		{ SO_SNDBUF, PIPE_CAPACITY },
 		{ SO_RCVBUF, PIPE_CAPACITY },
 		{ SO_PROTOCOL, 0 },
+		{ SO_PASSCRED, socket->passes_credentials },
 		{ SO_ACCEPTCONN, socket->backlog > 0 },
 		{ SO_DOMAIN, AF_UNIX },
 	};
@@ -171,16 +186,19 @@ static int socket_option(struct file *file, const uint32_t *words)
 	return -ENOPROTOOPT;
 }
 
-/* Options can be set, and change nothing here. */
+/* The others can be set, and change nothing here. */
 static int socket_set_option(struct file *file, const uint32_t *words)
 {
-	bool is_known = words[2] == SO_SNDBUF || words[2] == SO_RCVBUF || words[2] == SO_REUSEADDR;
+	bool is_known = words[2] == SO_SNDBUF || words[2] == SO_RCVBUF ||
+			words[2] == SO_REUSEADDR || words[2] == SO_PASSCRED;
 	uint32_t value;
 
 	if (words[4] < sizeof(value))
 		return -EINVAL;
 	if (copy_from_user(&value, words[3], sizeof(value)) != 0)
 		return -EFAULT;
+	if (words[1] == SOL_SOCKET && words[2] == SO_PASSCRED)
+		((struct socket *)file->private)->passes_credentials = value != 0;
 	return words[1] == SOL_SOCKET && is_known ? 0 : -ENOPROTOOPT;
 }
 

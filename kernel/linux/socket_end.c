@@ -77,6 +77,8 @@ static int send(const struct end *end, struct buffer *from, uint32_t flags)
 
 int end_move(struct end *end, struct buffer *buffer, bool sends, uint32_t flags)
 {
+	if (sends)
+		end->last_pid = current->process->leader->task->pid;
 	return sends ? send(end, buffer, flags) : receive(end, buffer, flags);
 }
 

@@ -115,7 +115,41 @@ static int put_all(struct end *to, uint32_t address, uint32_t count, uint32_t at
 	return error;
 }
 
-/* Other control data than descriptors is refused. */
+/* Linux lets root say something else. */
+int credentials_check(const struct linux_control *header, uint32_t address)
+{
+	struct linux_credentials said;
+
+	if (header->level != SOL_SOCKET || header->type != SCM_CREDENTIALS ||
+	    header->length != sizeof(*header) + sizeof(said))
+		return -EINVAL;
+	if (copy_from_user(&said, address + sizeof(*header), sizeof(said)) != 0)
+		return -EFAULT;
+	return said.pid == current->process->leader->task->pid && !said.user && !said.group
+		   ? 0
+		   : -EPERM;
+}
+
+uint32_t credentials_give(const struct socket *to, int32_t pid, struct linux_message *message)
+{
+	struct {
+		struct linux_control header;
+		struct linux_credentials sender;
+	} control = { { sizeof(control), SOL_SOCKET, SCM_CREDENTIALS }, { pid, 0, 0 } };
+
+	if (!to->passes_credentials)
+		return 0;
+	if (message->control_length < sizeof(control) ||
+	    give(message->control, &control, sizeof(control)) != 0) {
+		message->flags |= MSG_CTRUNC;
+		return 0;
+	}
+	message->control += sizeof(control);
+	message->control_length -= sizeof(control);
+	return sizeof(control);
+}
+
+/* Other control data than descriptors and credentials is refused. */
 int end_send_files(struct end *from, const struct linux_message *message, uint32_t *at)
 {
 	struct end *to = other(from);
@@ -127,9 +161,10 @@ int end_send_files(struct end *from, const struct linux_message *message, uint32
 	while (!error && left >= sizeof(header)) {
 		if (copy_from_user(&header, address, sizeof(header)) != 0)
 			error = -EFAULT;
-		else if (header.length < sizeof(header) || header.length > left ||
-			 header.level != SOL_SOCKET || header.type != SCM_RIGHTS)
+		else if (header.length < sizeof(header) || header.length > left)
 			error = -EINVAL;
+		else if (header.level != SOL_SOCKET || header.type != SCM_RIGHTS)
+			error = credentials_check(&header, address);
 		else
 			error = put_all(to, address + sizeof(header),
 					(header.length - sizeof(header)) / 4, *at);
@@ -211,7 +246,7 @@ void end_receive_files(struct end *to, struct linux_message *message, uint32_t f
 	if (has_any && give(message->control, &header, sizeof(header)) != 0)
 		cut = MSG_CTRUNC;
 	message->control_length = has_any ? header.length : 0;
-	message->flags = cut;
+	message->flags |= cut;
 }
 
 void end_drop_files(struct end *end)

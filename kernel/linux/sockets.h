@@ -16,6 +16,7 @@ struct end {
 	bool receives, sends;	      /* not shut down */
 	struct sent_file *first;      /* files on the way to this end */
 	int32_t pid;		      /* of the process that made it */
+	int32_t last_pid;	      /* of the one that has sent last */
 };
 
 struct socket_name {
@@ -41,6 +42,7 @@ struct socket {
 	struct pair *first;  /* who waits to be accepted */
 	uint32_t waiting, backlog; /* how many, and at most; 0: it does not listen */
 	int32_t pid;		   /* of the process that listens */
+	bool passes_credentials;   /* messages say who has sent them (SO_PASSCRED) */
 	struct wait_queue arrivals;
 	struct socket *next; /* with a name */
 
@@ -97,6 +99,14 @@ int give_sized(uint32_t address, uint32_t length, const void *value, uint32_t si
 /* Sends the files that a message's control data names, together with the byte that is written next,
  * whose number is *at. -EBADF, -EFAULT, -EINVAL, -ENOMEM, -ETOOMANYREFS: none is sent. */
 int end_send_files(struct end *from, const struct linux_message *message, uint32_t *at);
+
+/* Is a header of control data, with what follows it, the sender's true credentials? 0, -EFAULT,
+ * -EINVAL, or -EPERM. */
+int credentials_check(const struct linux_control *header, uint32_t address);
+
+/* Says who has sent a message, before other control data, if the socket passes that on. Returns how
+ * many bytes of the message's room it took, which are gone; without enough it sets MSG_CTRUNC. */
+uint32_t credentials_give(const struct socket *to, int32_t pid, struct linux_message *message);
 
 /* That byte could not be written: takes the current task's files back. */
 void end_unsend_files(struct end *from, uint32_t at);

@@ -113,6 +113,7 @@ static const struct {
 	{ "areas", part_areas },
 	{ "written", part_written },
 	{ "semaphores", part_semaphores },
+	{ "credentials", part_credentials },
 	{ "messages", part_messages },
 };
 

@@ -87,4 +87,5 @@ void part_datagrams(void);
 void part_areas(void);
 void part_written(void);
 void part_semaphores(void);
+void part_credentials(void);
 void part_messages(void);
