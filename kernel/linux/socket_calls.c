@@ -10,13 +10,15 @@
 #include "kernel/process/process.h"
 #include "kernel/syscall/syscall.h"
 
-#define MSG_KNOWN (MSG_DONTWAIT | MSG_NOSIGNAL | MSG_MORE | MSG_CMSG_CLOEXEC | MSG_WAITALL)
+#define MSG_KNOWN                                                                                  \
+	(MSG_PEEK | MSG_DONTWAIT | MSG_NOSIGNAL | MSG_MORE | MSG_CMSG_CLOEXEC | MSG_WAITALL)
 
 static int transfer(struct file *file, uint32_t address, uint32_t length, uint32_t flags,
 		    bool sends)
 {
 	uint32_t how = file->flags | (flags & MSG_DONTWAIT ? O_NONBLOCK : 0), done = 0;
-	bool waits_for_all = !sends && (flags & MSG_WAITALL);
+	bool peeks = !sends && (flags & MSG_PEEK);
+	bool waits_for_all = !sends && !peeks && (flags & MSG_WAITALL);
 	struct buffer buffer;
 	int result;
 
@@ -25,7 +27,8 @@ static int transfer(struct file *file, uint32_t address, uint32_t length, uint32
 	do {
 		if (!buffer_from_call(&buffer, address + done, length - done))
 			return -EFAULT;
-		result = end_move(end_of(file), &buffer, sends, how);
+		result = peeks ? end_peek(end_of(file), &buffer, how)
+			       : end_move(end_of(file), &buffer, sends, how);
 		done += result > 0 ? result : 0;
 	} while (waits_for_all && result > 0 && done < length && !end_has_files(end_of(file)));
 	return done ? (int)done : result;
@@ -79,7 +82,7 @@ static int move_vectors(struct file *file, const struct linux_message *message, 
 		if (result < 0)
 			return moved ? (int)moved : result;
 		moved += result;
-		if ((uint32_t)result < vector[1])
+		if ((uint32_t)result < vector[1] || (flags & MSG_PEEK))
 			break;
 	}
 	return moved;

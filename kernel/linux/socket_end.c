@@ -19,6 +19,7 @@
 #include "kernel/abi/poll.h"
 #include "kernel/lib/errno.h"
 #include "kernel/process/process.h"
+#include "mm/page_alloc.h"
 #include "mm/pool.h"
 
 static struct pool pairs = POOL_INITIALIZER(struct pair);
@@ -51,6 +52,42 @@ static int receive(const struct end *end, struct buffer *to, uint32_t flags)
 			return error;
 	}
 	return result;
+}
+
+/* Copies what is in the pipe, and leaves it there. */
+static int look(struct pipe *in, struct buffer *to)
+{
+	int done = 0, moved = 0;
+
+	claim_take(&in->reading);
+	uint32_t at = in->taken, left = pipe_filled(in);
+
+	while (left > 0 && to->length > 0 && moved >= 0) {
+		uint32_t here = in->ends[at % PIPE_CAPACITY / PAGE_SIZE] - at % PAGE_SIZE;
+
+		if (here == 0) { /* go on in the next page */
+			at += -at % PAGE_SIZE;
+			continue;
+		}
+		moved = buffer_put(to, in->ring + at % PIPE_CAPACITY, here < left ? here : left);
+		at += moved > 0 ? moved : 0;
+		left -= moved > 0 ? moved : 0;
+		done += moved > 0 ? moved : 0;
+	}
+	claim_give(&in->reading);
+	return done ? done : moved;
+}
+
+int end_peek(const struct end *end, struct buffer *to, uint32_t flags)
+{
+	struct pipe *in = in_of(end);
+
+	if (flags & O_NONBLOCK && pipe_filled(in) == 0 && in->writers > 0 && end->receives)
+		return -EAGAIN;
+	int error =
+	    wait_event(&in->data, pipe_filled(in) > 0 || in->writers == 0 || !end->receives);
+
+	return error ? error : look(in, to);
 }
 
 /* Everything, unless an error or a signal comes first; what was sent until then counts. */

@@ -76,6 +76,9 @@ void end_shut(struct end *end, bool receives, bool sends);
 
 /* Moves bytes; flags are the file's. */
 int end_move(struct end *end, struct buffer *buffer, bool sends, uint32_t flags);
+
+/* Copies what the next end_move would receive, and leaves it there. */
+int end_peek(const struct end *end, struct buffer *to, uint32_t flags);
 uint32_t end_poll(const struct end *end, struct poll_table *table);
 
 /* ---- open sockets: kernel/linux/socket.c ---- */

@@ -1,4 +1,5 @@
-/* Who has sent what came through a socket (SO_PASSCRED), and a receiver that wants all of it. */
+/* Who has sent what came through a socket (SO_PASSCRED), and receivers that want all of it, or only
+ * look at it. */
 #include "threads.h"
 
 #include <sys/socket.h>
@@ -88,6 +89,26 @@ static void *send_slowly(void *unused)
 	return NULL;
 }
 
+/* What is looked at is still there. */
+static void look(void)
+{
+	static char much[10000], seen[10000];
+
+	say("empty", error_of(recv(ends[1], seen, 5, MSG_PEEK | MSG_DONTWAIT)));
+	memset(much, 'm', sizeof(much));
+	much[9999] = 'e';
+	write(ends[0], "hello", 5);
+	write(ends[0], much, sizeof(much));
+	say("some", recv(ends[1], seen, 3, MSG_PEEK));
+	printf("%.3s\n", seen);
+	read(ends[1], seen, 1);
+	say("over pages", recv(ends[1], seen, sizeof(seen), MSG_PEEK | MSG_WAITALL));
+	printf("%.5s\n", seen);
+	say("nowhere", error_of(recv(ends[1], (void *)16, 4, MSG_PEEK)));
+	say("all", recv(ends[1], seen, 4, 0) + recv(ends[1], seen, sizeof(seen), MSG_WAITALL));
+	say("the same", memcmp(much, seen, sizeof(much)));
+}
+
 void part_credentials(void)
 {
 	char text[10];
@@ -96,6 +117,7 @@ void part_credentials(void)
 	close(ends[0]);
 	close(ends[1]);
 	of_kind(SOCK_STREAM);
+	look();
 	pthread_t thread = start(send_slowly, NULL);
 
 	say("all of it", recv(ends[1], text, sizeof(text), MSG_WAITALL));
@@ -104,6 +126,8 @@ void part_credentials(void)
 	say("what is there", recv(ends[1], text, sizeof(text), MSG_WAITALL | MSG_DONTWAIT));
 	write(ends[0], "last", 4);
 	close(ends[0]);
+	say("looked at", recv(ends[1], text, 1, MSG_PEEK));
 	say("until the end", recv(ends[1], text, sizeof(text), MSG_WAITALL));
+	say("the end", recv(ends[1], text, 1, MSG_PEEK));
 	close(ends[1]);
 }
