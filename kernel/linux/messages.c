@@ -244,13 +244,14 @@ static int give_info(uint32_t address, bool of_use)
 	return ipc_give_info(&queues, address, words, sizeof(words));
 }
 
-/* By a number from 0 on: returns the id. */
+/* By a number from 0 on: returns the id. It may be gone after the copy, which may sleep. */
 static int give_state_at(uint32_t index, uint32_t address)
 {
 	const struct ipc *found = ipc_at(&queues, index);
-	int error = found ? give_state((const struct queue *)found, address) : -EINVAL;
+	int32_t id = found ? found->id : -EINVAL;
+	int error = found ? give_state((const struct queue *)found, address) : 0;
 
-	return error ? error : found->id;
+	return error ? error : id;
 }
 
 /* Searched after the copy, which may sleep. */

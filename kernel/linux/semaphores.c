@@ -117,14 +117,24 @@ static int make_undos(struct set *set, const struct request *request)
 	return 0;
 }
 
-/* Forgets the notes of a set for a semaphore, or (number is the set's count) for all. */
-static void forget_undos(const struct set *set, uint32_t number)
+/* A value was set: what was done before cannot be undone. The notes stay, for those who sleep. */
+static void forget_changes(const struct set *set, uint32_t number)
+{
+	for (struct list *link = undos.next; link != &undos; link = link->next) {
+		struct undo *undo = list_entry(link, struct undo, link);
+
+		if (undo->set == set && undo->number == number)
+			undo->change = 0;
+	}
+}
+
+static void free_undos(const struct set *set)
 {
 	for (struct list *link = undos.next, *next; link != &undos; link = next) {
 		struct undo *undo = list_entry(link, struct undo, link);
 
 		next = link->next;
-		if (undo->set != set || (number < set->count && undo->number != number))
+		if (undo->set != set)
 			continue;
 		list_remove(link);
 		pool_free(&undo_pool, undo);
@@ -285,7 +295,7 @@ static void remove(struct set *set)
 {
 	while (!list_is_empty(&set->sleepers))
 		end_sleep(list_entry(set->sleepers.next, struct sleeper, link), -EIDRM);
-	forget_undos(set, set->count);
+	free_undos(set);
 	ipc_remove(&sets, &set->ipc);
 	kfree(set);
 }
@@ -319,13 +329,14 @@ static int give_info(uint32_t address, bool of_use)
 	return ipc_give_info(&sets, address, words, sizeof(words));
 }
 
-/* By a number from 0 on: returns the id. */
+/* By a number from 0 on: returns the id. It may be gone after the copy, which may sleep. */
 static int give_state_at(uint32_t index, uint32_t address)
 {
 	const struct ipc *found = ipc_at(&sets, index);
-	int error = found ? give_state((const struct set *)found, address) : -EINVAL;
+	int32_t id = found ? found->id : -EINVAL;
+	int error = found ? give_state((const struct set *)found, address) : 0;
 
-	return error ? error : found->id;
+	return error ? error : id;
 }
 
 /* How many wait for a semaphore to grow, or (for_zero) to become 0. */
@@ -348,7 +359,7 @@ static int set_value(struct set *set, uint32_t number, int32_t value)
 {
 	if (value < 0 || value > SEM_VALUE_MAX)
 		return -ERANGE;
-	forget_undos(set, number);
+	forget_changes(set, number);
 	set->semaphores[number].value = value;
 	set->semaphores[number].pid = ipc_caller();
 	set->changed = ipc_now();
@@ -385,15 +396,14 @@ static int move_values(int32_t id, uint32_t address, uint16_t *values, uint32_t 
 
 	if (!set)
 		return -EIDRM;
-	for (uint32_t i = 0; i < count; i++) {
-		if (gives)
-			values[i] = set->semaphores[i].value;
-		else
-			set->semaphores[i] = (struct semaphore){ values[i], ipc_caller() };
-	}
+	for (uint32_t i = 0; i < count && gives; i++)
+		values[i] = set->semaphores[i].value;
 	if (gives)
 		return give(address, values, size);
-	forget_undos(set, count);
+	for (uint32_t i = 0; i < count; i++) {
+		set->semaphores[i] = (struct semaphore){ values[i], ipc_caller() };
+		forget_changes(set, i);
+	}
 	set->changed = ipc_now();
 	serve(set);
 	return 0;

@@ -237,13 +237,14 @@ static int give_use(uint32_t address)
 	return ipc_give_info(&segments, address, words, sizeof(words));
 }
 
-/* By a number from 0 on: returns the id. */
+/* By a number from 0 on: returns the id. It may be gone after the copy, which may sleep. */
 static int give_state_at(uint32_t index, uint32_t address)
 {
 	struct ipc *found = ipc_at(&segments, index);
-	int error = found ? give_state(list_entry(found, struct segment, ipc), address) : -EINVAL;
+	int32_t id = found ? found->id : -EINVAL;
+	int error = found ? give_state(list_entry(found, struct segment, ipc), address) : 0;
 
-	return error ? error : found->id;
+	return error ? error : id;
 }
 
 /* Searched after the copy, which may sleep: another task may remove the segment meanwhile. */

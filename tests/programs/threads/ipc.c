@@ -181,6 +181,15 @@ static void undo(void)
 	}
 	end_of(child);
 	say("forgotten", value(0));
+	put(0, 0);
+	child = fork();
+	if (child == 0)
+		_exit(-operate(0, -1, SEM_UNDO));
+	while (semctl(set, 0, GETNCNT) != 1)
+		rest(1);
+	say("set meanwhile", put(0, 4));
+	say("done", end_of(child));
+	say("undone", value(0));
 }
 
 /* What ipcs and ipcrm ask: limits, what there is, and each by a number. */
