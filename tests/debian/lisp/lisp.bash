@@ -1,0 +1,7 @@
+# What sbcl, ecl and newlisp do: the same on Linux and on the kernel.
+cat > a.lisp <<'L'
+(print (loop for i below 1000 sum i)) (print (expt 3 100)) (print (handler-case (/ 1 0) (division-by-zero () :div))) (defun fib (n) (if (< n 2) n (+ (fib (- n 1)) (fib (- n 2))))) (print (time-it (fib 20)))
+L
+sed -i 's/(time-it (fib 20))/(fib 20)/' a.lisp; sbcl --script a.lisp; echo $?; sbcl --noinform --eval '(progn (gc :full t) (print (handler-case (labels ((f (x) (+ 1 (f x)))) (f 1)) (storage-condition () :deep))) (print (sb-ext:run-program "/bin/echo" (list "hi") :output *standard-output*)) (terpri) (sb-ext:exit :code 4))' 2>&1 | sed 's/[0-9]\{3,\}/N/g' | grep -v '^;' | head -30; echo ${PIPESTATUS[0]}
+sbcl --noinform --non-interactive --eval '(progn (print (let ((m (sb-thread:make-mutex)) (n 0)) (mapc (function sb-thread:join-thread) (loop repeat 4 collect (sb-thread:make-thread (lambda () (dotimes (i 1000) (sb-thread:with-mutex (m) (incf n))))))) n)))' 2>&1 | head; ecl -norc -eval '(progn (load "a.lisp") (terpri) (ext:quit 3))' 2>&1; echo $?; newlisp -e '(dotimes (i 3) (print i)) (println (exec "echo x")) (println (sync)) (println (fork (exit)))' 2>&1 | sed 's/[0-9]\{2,\}/N/'; newlisp -e '(begin (spawn (quote r) (+ 1 2)) (sync 1000) r)' 2>&1
+echo '(begin (display (* 6 7)) (newline))' > a.scm; tinyscheme a.scm 2>&1; echo '(display (expt 7 30)) (newline)' | scheme48 -h 8000000 2>&1 | tail -2

@@ -1,0 +1,3 @@
+# What vim, mg, joe, jed and mc do: the same on Linux and on the kernel.
+vim() { vim.tiny "$@"; }; ex() { vim.tiny -e "$@"; }
+export TERM=vt100; printf 'a\nb\n' > f; vim -es -c '%s/a/x/' -c 'r !echo sub' -c wq f; cat f; script -qc "mg f" o < <(sleep 1; printf 'hi\030\023\030\003'; sleep 1) >/dev/null; cat f; script -qc "joe f" o < <(sleep 1; printf 'yo\013x'; sleep 2) >/dev/null; head -1 f; script -qc "jed f" o < <(sleep 1; printf 'je\030\023\030\003'; sleep 1) >/dev/null; head -1 f; mc --version | head -1; script -qc 'mc -b' o < <(sleep 2; printf '\033[21~\r'; sleep 1; printf '\0330\r'; sleep 1) > /dev/null; echo $?; printf 'i\nx\n.\nwq g\n' | ex -s; ls g

@@ -1,0 +1,2 @@
+# What fossil and cvs do: the same on Linux and on the kernel.
+export HOME=$PWD USER=x; fossil init f.fossil 2>&1 | wc -l; mkdir fw; cd fw; fossil open -f ../f.fossil >/dev/null 2>&1; echo q > q; fossil add q; fossil commit -m one --no-warnings 2>&1 | wc -l; fossil ls; cd ..; mkdir cv; cvs -d $PWD/cv init; mkdir m; cd m; echo z > z; cvs -Q -d $OLDPWD/cv import -m i mod v r; cd ..; cvs -Q -d $PWD/cv co mod; ls mod

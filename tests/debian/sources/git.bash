@@ -1,0 +1,2 @@
+# What git does with 300 files, and two work trees: the same on Linux and on the kernel.
+export HOME=$PWD; git init -q g; cd g; git config user.email a@b; git config user.name n; for i in $(seq 300); do mkdir -p d$((i%20)); echo $i > d$((i%20))/f$i; done; git add .; git commit -qm all; git ls-files | wc -l; git gc -q; git fsck; git -c pack.threads=4 repack -adfq; git count-objects -v | grep in-pack; git grep -l 299; git worktree add -q ../wt; git -C ../wt status -s | wc -l; git log --oneline | wc -l
