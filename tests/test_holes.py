@@ -30,3 +30,24 @@ def test_a_hole_to_the_end_frees_the_last_block(guest, tmp_path, kind):  # noqa:
     for name, wanted in (("end", hole), ("before", hole[:-1] + data[-1:])):
         debugfs(image, [f"dump {name} {tmp_path / name}"])
         assert (tmp_path / name).read_bytes() == wanted, name
+
+
+@pytest.mark.parametrize("kind", ["ext2-1k", "ext3-1k"])
+def test_what_was_cut_stays_a_hole_when_the_file_grows(guest, tmp_path, kind):  # noqa: F811
+    """Only those blocks of a dirty page are written that have data below the file's end, as on
+    Linux: not what a truncate has cut, nor what an area has beyond the end. An area that writes to
+    the same page later has its block."""
+    image = make_image(tmp_path / "a.img", 64 * MIB, KINDS[kind])
+    steps = {  # and how many sectors Linux gives the file
+        "w 0 4096 t 100 t 8192": 2,
+        "w 0 4096 t 1000 w 8192 10": 4,
+        "w 3000 100 t 2000 t 5000": 0,
+        "w 0 1000 m 0 100 t 4096": 2,
+        "w 0 1000 m 0 100 t 4096 m 2000 100": 8,
+        "w 0 100 m 0 100 w 3000 100 m 1024 10": 8,
+        "w 0 2000 m 0 100 w 2000 200": 6,
+    }
+    script = "\n".join(f"/tail {number} {each} b" for number, each in enumerate(steps))
+    said = guest(f"mkdir /mnt; mount /dev/hdb /mnt; cd /mnt\n{script}\ncd /; umount /mnt", image)
+    check(image)
+    assert said == "".join(f"{number} {each}\n" for number, each in enumerate(steps.values()))

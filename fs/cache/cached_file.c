@@ -391,8 +391,10 @@ static int object_page(struct memory_object *object, uint32_t index, bool write,
 	if (!error) {
 		cached_file_promised(write);
 		error = get_page(file, index, FAULT_WINDOW, page);
+		uint64_t rest = file->ops->size(file) - ((uint64_t)index << PAGE_SHIFT);
+
 		if (!error && write)
-			cached_file_mark_dirty(file, index, 0, PAGE_SIZE);
+			cached_file_mark_dirty(file, index, 0, rest < PAGE_SIZE ? rest : PAGE_SIZE);
 		cached_file_promised(-write);
 	}
 	return error == -ENOMEM || !error ? error : -EIO;

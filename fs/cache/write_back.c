@@ -234,44 +234,6 @@ int cached_file_write_back(struct cached_file *file, uint32_t first, uint32_t en
 	return error;
 }
 
-/* Dirty pages from `first` on are not written any more. */
-static void forget_dirty(struct cached_file *file, uint32_t first)
-{
-	struct tree_node *node;
-
-	while (file->dirty && (node = tree_at_least(file->cache.pages, first))) {
-		struct cached_page *cached = (struct cached_page *)node;
-
-		first = node->key + 1;
-		if (cached->is_dirty)
-			count_clean(file);
-		cached->is_dirty = false;
-		if (first == 0)
-			break;
-	}
-}
-
-void cached_file_zero_tail(struct cached_file *file, uint64_t size)
-{
-	struct cached_page *cached = cached_file_find(file, size >> PAGE_SHIFT);
-	uint32_t in_page = size % PAGE_SIZE;
-
-	if (cached && in_page)
-		memset((uint8_t *)page_address(cached->page) + in_page, 0, PAGE_SIZE - in_page);
-}
-
-void cached_file_cut(struct cached_file *file, uint64_t size)
-{
-	uint32_t first = (size + PAGE_SIZE - 1) >> PAGE_SHIFT;
-
-	mutex_lock(&file->write_back);
-	file->changes++;
-	forget_dirty(file, first);
-	page_cache_cut(&file->cache, first);
-	cached_file_zero_tail(file, size);
-	mutex_unlock(&file->write_back);
-}
-
 void cached_file_drop(struct cached_file *file, uint32_t first, uint32_t end, bool all)
 {
 	struct tree_node *node;
@@ -291,6 +253,35 @@ void cached_file_drop(struct cached_file *file, uint32_t first, uint32_t end, bo
 		object_forget(&file->cache.object, node->key, cached->page);
 		page_cache_forget(cached);
 	}
+}
+
+/* An area must ask again before it writes there. */
+void cached_file_zero_tail(struct cached_file *file, uint64_t size)
+{
+	uint32_t index = size >> PAGE_SHIFT, in_page = size % PAGE_SIZE;
+	struct cached_page *cached = cached_file_find(file, index);
+
+	if (!cached || !in_page)
+		return;
+	memset((uint8_t *)page_address(cached->page) + in_page, 0, PAGE_SIZE - in_page);
+	cached->parts &= parts_of(file, 0, in_page);
+	if (cached->is_dirty && !cached->parts) {
+		cached->is_dirty = false;
+		count_clean(file);
+	}
+	object_clean(&file->cache.object, index, cached->page);
+}
+
+void cached_file_cut(struct cached_file *file, uint64_t size)
+{
+	uint32_t first = (size + PAGE_SIZE - 1) >> PAGE_SHIFT;
+
+	mutex_lock(&file->write_back);
+	file->changes++;
+	cached_file_drop(file, first, UINT32_MAX, true);
+	page_cache_cut(&file->cache, first); /* private copies go, too */
+	cached_file_zero_tail(file, size);
+	mutex_unlock(&file->write_back);
 }
 
 /* Writes the file that has been dirty for longest. */
