@@ -86,3 +86,23 @@ def test_stat_says_the_same_before_and_after_a_write_back(guest, image):  # noqa
     assert len(blocks) == 6 and all(int(number) > 0 for _, number in blocks), said
     assert int(blocks[0][1]) >= 108894 // 512, said
     check(image)
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        ("-t ext4 -b 4096 -J size=4", (14325, 14319, 13173)),
+        ("-t ext3 -b 2048 -J size=4", (28602, 28587, 26949)),
+        ("-t ext2 -b 1024", (60138, 60124, 56848)),
+    ],
+)
+def test_df_says_what_it_says_on_linux(guest, tmp_path, options, wanted):  # noqa: F811
+    """Blocks for files, free ones, and those that are available to others than root, mounted to
+    write and only to read: the journal is none of them, nor what extents may need for maps."""
+    image = make_image(tmp_path / "a.img", 64 * MIB, options)
+    said = guest(
+        """mkdir /mnt; mount /dev/hdb /mnt; stat -f -c '%b %f %a' /mnt; umount /mnt
+        mount -o ro /dev/hdb /mnt; stat -f -c '%b %f %a' /mnt; umount /mnt""",
+        image,
+    )
+    assert said == "{} {} {}\n".format(*wanted) * 2
