@@ -44,24 +44,25 @@ def image(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def work(guest, image, tmp_path):  # noqa: F811
-    """Runs WORK while a sector fails. Returns what was said, and the names that are there after
-    e2fsck has replayed the journal, or (is_damaged) repaired more than that. The other drive works
+    """Runs WORK while a sector fails. Returns what was said, the names that are there after e2fsck
+    has replayed the journal, and whether it was asked to look at everything. The other drive works
     on, and the old files are as they were."""
 
-    def go(operation: str, block: int, errors: str, is_damaged: bool = False):
+    def go(operation: str, block: int, errors: str):
         other = Path(shutil.copy(image, tmp_path / "b.img"))
         fault = DiskError(operation, block * 8)
         said = guest(WORK.format(errors=errors), image, second=other, errors=[fault])
         assert said.endswith("the end\n") and "\nalive\n" in said, said
-        run_tool("e2fsck", "-p", str(image), allowed=(0, 1))
+        repaired = run_tool("e2fsck", "-p", str(image), allowed=(0, 1))
         run_tool("e2fsck", "-fn", str(image))
         sums = re.findall(r"^([0-9a-f]{32})  -", said, re.M)
         assert len(sums) == 2 and len(set(sums)) == 1, said
         for number in (0, 7, 19):
             kept = run_tool("debugfs", "-R", f"cat /old/{number}", str(image))
             assert kept == f"{number:5}" * 4000
-        return said, set(re.findall(r"^/\d+/\d+/\d+/\d+/(\w+)/", "\n".join(
-            debugfs(image, ["ls -p /dir"])), re.M))  # fmt: skip
+        names = re.findall(r"^/\d+/\d+/\d+/\d+/(\w+)/", "\n".join(
+            debugfs(image, ["ls -p /dir"])), re.M)  # fmt: skip
+        return said, set(names), "with errors, check forced" in repaired
 
     return go
 
@@ -74,7 +75,7 @@ def place_of(image: Path, what: str) -> int:
 def test_a_block_of_the_journal_cannot_be_written(work, image, index):
     """The commit is lost, and the program that waits for it is told: EIO. Then it is read-only."""
     journal = [int(each) for each in debugfs(image, ["blocks <8>"])[0].split()]
-    said, names = work("write", journal[index], "continue")
+    said, names, _ = work("write", journal[index], "continue")
     assert "hdb: journal: a commit failed (error 5): nothing is written from now on\n" in said, said
     lines = [line for line in said.splitlines() if line.startswith("dd:")]
     assert re.fullmatch(r"dd: .*: Input/output error", lines[0]), said
@@ -87,25 +88,27 @@ def test_a_block_of_the_journal_cannot_be_written(work, image, index):
 @pytest.mark.parametrize("what", ("table", "bitmap", "inodes", "descriptors"))
 def test_a_block_cannot_be_written_to_its_place(work, image, what):
     """It stays in the log, which the next mount replays: nothing is lost."""
-    said, names = work("write", place_of(image, what), "continue")
+    said, names, is_forced = work("write", place_of(image, what), "continue")
     assert "hdb: journal: a checkpoint failed (error 5): nothing is written from now on\n" in said
-    assert "dd:" not in said and names >= MADE, (said, names)
+    assert "dd:" not in said and names >= MADE and not is_forced, (said, names)
 
 
 @pytest.mark.parametrize("what", ("bitmap", "inodes"))
 def test_a_bitmap_cannot_be_read(work, image, what):
-    """Its group is left alone, and said once; all that is written goes to others."""
+    """Its group is left alone, and said once; all that is written goes to others. What was freed
+    there stays used until e2fsck."""
     block = place_of(image, what)
-    said, names = work("read", block, "continue")
+    said, names, is_forced = work("read", block, "continue")
     assert said.count(f"hdb: metadata: block {block} cannot be read\n") == 1, said
     assert "dd:" not in said and "mkdir:" not in said and names >= MADE, (said, names)
+    assert is_forced
 
 
 @pytest.mark.parametrize("what", ("bitmap", "inodes"))
 def test_a_bitmap_cannot_be_read_and_errors_end_all_writing(work, image, what):
     """errors=remount-ro counts for what cannot be read, too."""
     block = place_of(image, what)
-    said, names = work("read", block, "remount-ro")
+    said, names, _ = work("read", block, "remount-ro")
     line = f"hdb: metadata: block {block} cannot be read\nhdb: read-only from now on\n"
     assert said.count(line) == 1 and said.count("Read-only file system") > 9, said
     assert len(names & MADE) <= 1, names
@@ -115,8 +118,9 @@ def test_a_bitmap_cannot_be_read_and_errors_end_all_writing(work, image, what):
 def test_a_directory_cannot_be_read(work, image, errors):
     """It is EIO each time, and what is beside it can be read."""
     block = int(run_tool("debugfs", "-R", "bmap /dir 0", str(image)))
-    said, names = work("read", block, errors)
+    said, names, is_forced = work("read", block, errors)
     lines = [line for line in said.splitlines() if line.startswith("dd:")]
     assert len(lines) == 18 and all("Input/output error" in line for line in lines[:1]), said
     assert f"hdb: metadata: block {block} cannot be read\n" in said and not names & MADE
     assert said.count("hdb: read-only from now on\n") == (errors == "remount-ro"), said
+    assert not is_forced

@@ -345,10 +345,8 @@ int cached_file_advise(struct file *open, uint64_t offset, uint64_t length, uint
 	if (advice != WILL_NEED)
 		return 0;
 	end = end < pages_of(file->ops->size(file)) ? end : pages_of(file->ops->size(file));
-	for (; first < end; first++) {
-		if (cached_file_find(file, first))
-			continue;
-		if (page_free_count() < RUN_PAGES || get_page(file, first, RUN_PAGES, &page) != 0)
+	for (; first < end && page_free_count() >= RUN_PAGES; first++) {
+		if (get_page(file, first, RUN_PAGES, &page) != 0)
 			break;
 		page_release(page);
 	}

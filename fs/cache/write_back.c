@@ -121,8 +121,7 @@ void cached_file_mark_dirty(struct cached_file *file, uint32_t index, uint32_t s
 	cached_files_start();
 	if (file->dirty++ == 0) {
 		file->dirty_since = time_ns();
-		file->dirty_first = index;
-		file->dirty_end = index + 1;
+		file->dirty_first = file->dirty_end = index;
 		list_append(&dirty_files, &file->in_dirty);
 	}
 	if (index < file->dirty_first)
@@ -179,13 +178,6 @@ static int write_parts(struct cached_file *file, uint64_t offset, const uint8_t 
 	return error;
 }
 
-static void note_error(struct cached_file *file, int error)
-{
-	file->errors++;
-	file->error = error;
-	file->is_failing = true;
-}
-
 /* For mm/page_cache.c: page `index` is clean already, and held. The dirty ones after it go with it.
  * Not beyond the end. */
 int cached_pages_write(struct page_cache *cache, uint32_t index, const void *page)
@@ -214,8 +206,11 @@ int cached_pages_write(struct page_cache *cache, uint32_t index, const void *pag
 	cached_file_promised(-pages);
 	if (run)
 		run_free(run, room);
-	if (error)
-		note_error(file, error);
+	if (error) {
+		file->errors++;
+		file->error = error;
+		file->is_failing = true;
+	}
 	return 0;
 }
 

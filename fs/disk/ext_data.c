@@ -323,18 +323,14 @@ static bool must_be_cached(struct disk_inode *inode, uint64_t offset)
 static int write_in_turn(struct file *file, struct buffer *from, uint64_t offset)
 {
 	struct disk_inode *inode = disk_inode(file->inode);
-	int moved;
 
 	if (file->flags & O_APPEND)
 		offset = file->inode->size;
-	if (!(file->flags & O_DIRECT) || must_be_cached(inode, offset)) {
-		moved = cached_file_write(&inode->pages, from, offset);
-	} else {
-		moved = begin_write(inode);
-		if (!moved)
-			moved = cached_file_direct(&inode->pages, from, offset, true);
-	}
-	return moved;
+	if (!(file->flags & O_DIRECT) || must_be_cached(inode, offset))
+		return cached_file_write(&inode->pages, from, offset);
+	int error = begin_write(inode);
+
+	return error ? error : cached_file_direct(&inode->pages, from, offset, true);
 }
 
 static int disk_file_write(struct file *file, struct buffer *from, uint64_t offset)

@@ -203,11 +203,12 @@ int disk_inode_store(struct disk_inode *inode)
 }
 
 /* Reports it once for each mount, because a broken drive may lose much. The unmount reports it,
- * too. */
+ * too. What is read-only now cannot keep what was written: that is EIO. */
 int disk_inode_lost(struct disk_inode *inode, uint64_t offset, uint32_t length, int error)
 {
 	struct disk_mount *mount = inode->mount;
 
+	error = error == -EROFS ? -EIO : error;
 	if (!mount->lost_error)
 		printk("%s: inode %u: %u bytes at %llu could not be written and are lost: %s\n",
 		       mount->device->name, inode->inode.number, length, offset,

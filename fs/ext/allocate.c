@@ -421,10 +421,8 @@ static int free_in_group(struct ext_fs *fs, uint32_t group, uint32_t index, uint
 {
 	struct ext_group_desc descriptor;
 	struct cached_block *bitmap;
-	int error = ext_group_read(fs, group, &descriptor);
+	int error = ext_bitmap_get(fs, group, &descriptor, EXT_BITMAP_BLOCKS, &bitmap);
 
-	if (!error)
-		error = ext_bitmap_get(fs, group, &descriptor, EXT_BITMAP_BLOCKS, &bitmap);
 	if (error)
 		return error;
 	count_free(&descriptor, (int)count);

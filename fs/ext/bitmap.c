@@ -280,6 +280,8 @@ void ext_bitmap_note_bad(struct ext_fs *fs, uint32_t group, enum ext_bitmap kind
 {
 	uint32_t blocks = ext_group_blocks(fs, group);
 
+	fs->super.s_state |= EXT_STATE_ERROR; /* what is freed there stays used */
+	fs->super_changed = true;
 	if (fs->bad_count == EXT_BAD)
 		return;
 	fs->bad[fs->bad_count++] = group * 2 + kind;
@@ -301,11 +303,13 @@ void ext_bitmap_note_unreadable(struct ext_fs *fs, uint32_t group, enum ext_bitm
 int ext_bitmap_get(struct ext_fs *fs, uint32_t group, struct ext_group_desc *descriptor,
 		   enum ext_bitmap kind, struct cached_block **out)
 {
-	struct about of = about(fs, group, descriptor, kind);
-	int error;
+	int error =
+	    ext_bitmap_is_bad(fs, group, kind) ? -EUCLEAN : ext_group_read(fs, group, descriptor);
+	struct about of;
 
-	if (ext_bitmap_is_bad(fs, group, kind))
-		return -EUCLEAN;
+	if (error)
+		return error;
+	of = about(fs, group, descriptor, kind);
 	if (has_flags(fs) && descriptor->bg_flags & of.uninit && ext_range_valid(fs, of.block, 1))
 		error = get_new(fs, group, descriptor, kind, &of, out);
 	else
@@ -323,10 +327,8 @@ int ext_inode_check_used(struct ext_fs *fs, uint32_t number)
 	uint32_t index = (number - 1) % fs->super.s_inodes_per_group;
 	struct ext_group_desc descriptor;
 	struct cached_block *bitmap;
-	int error = ext_group_read(fs, group, &descriptor);
+	int error = ext_bitmap_get(fs, group, &descriptor, EXT_BITMAP_INODES, &bitmap);
 
-	if (!error)
-		error = ext_bitmap_get(fs, group, &descriptor, EXT_BITMAP_INODES, &bitmap);
 	if (error)
 		return error;
 	if (ext_bits_find(bitmap->data, NULL, index, index + 1, true) != index)

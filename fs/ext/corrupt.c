@@ -19,30 +19,13 @@
 #include "kernel/report/panic.h"
 #include "kernel/report/printk.h"
 
-/* Prints "hdc: superblock: ..." or "hdc: inode 12: ...": where, and then what. */
-static void say(const struct ext_fs *fs, const char *where, const char *format, va_list arguments)
-{
-	char text[128];
-
-	vsnprintk(text, sizeof(text), format, arguments);
-	printk("%s: %s: %s\n", fs->device->name, where, text);
-}
-
-static enum ext_errors behaviour(const struct ext_fs *fs)
-{
-	if (fs->options.errors != EXT_ERRORS_DEFAULT)
-		return fs->options.errors;
-	if (fs->super.s_errors == EXT_SUPER_ERRORS_PANIC)
-		return EXT_ERRORS_PANIC;
-	return fs->super.s_errors == EXT_SUPER_ERRORS_READ_ONLY ? EXT_ERRORS_READ_ONLY
-								: EXT_ERRORS_CONTINUE;
-}
-
 static void behave(struct ext_fs *fs, const char *what)
 {
-	if (behaviour(fs) == EXT_ERRORS_PANIC)
+	uint32_t errors = fs->options.errors ? fs->options.errors : fs->super.s_errors;
+
+	if (errors == EXT_ERRORS_PANIC)
 		panic("%s: %s", fs->device->name, what);
-	if (behaviour(fs) == EXT_ERRORS_READ_ONLY && !fs->failed) {
+	if (errors == EXT_ERRORS_READ_ONLY && !fs->failed) {
 		printk("%s: read-only from now on\n", fs->device->name);
 		fs->failed = true;
 	}
@@ -52,21 +35,21 @@ static void behave(struct ext_fs *fs, const char *what)
 static int give_up(const struct ext_fs *constant)
 {
 	struct ext_fs *fs = (struct ext_fs *)constant;
-	uint32_t nanoseconds, now;
+	uint32_t nanoseconds;
 
 	if (!fs->writable)
 		return -EUCLEAN;
-	now = (uint32_t)ext_seconds(ext_now(fs), &nanoseconds);
+	fs->super.s_last_error_time = (uint32_t)ext_seconds(ext_now(fs), &nanoseconds);
 	if (fs->super.s_error_count++ == 0)
-		fs->super.s_first_error_time = now;
-	fs->super.s_last_error_time = now;
+		fs->super.s_first_error_time = fs->super.s_last_error_time;
 	fs->super.s_state |= EXT_STATE_ERROR;
 	fs->super_changed = true;
 	behave(fs, "the file system contradicts itself");
 	return -EUCLEAN;
 }
 
-/* The disk may be sound, so the superblock does not ask for e2fsck. */
+/* The disk may be sound. Who can do without the block and loses something asks for e2fsck
+ * (ext_bitmap_note_bad). */
 int ext_unreadable(const struct ext_fs *fs, uint64_t block)
 {
 	printk("%s: metadata: block %ju cannot be read\n", fs->device->name, block);
@@ -75,14 +58,26 @@ int ext_unreadable(const struct ext_fs *fs, uint64_t block)
 	return -EIO;
 }
 
+/* Prints "hdc: superblock: ..." or "hdc: inode 12: ...": where, and then what. */
+static int contradicts(const struct ext_fs *fs, const char *where, const char *format,
+		       va_list arguments)
+{
+	char text[128];
+
+	vsnprintk(text, sizeof(text), format, arguments);
+	printk("%s: %s: %s\n", fs->device->name, where, text);
+	return give_up(fs);
+}
+
 int ext_corrupt(const struct ext_fs *fs, const char *where, const char *format, ...)
 {
 	va_list arguments;
 
 	va_start(arguments, format);
-	say(fs, where, format, arguments);
+	int error = contradicts(fs, where, format, arguments);
+
 	va_end(arguments);
-	return give_up(fs);
+	return error;
 }
 
 /* The most frequent place: an inode, or something that only it refers to. */
@@ -93,7 +88,8 @@ int ext_corrupt_inode(const struct ext_inode *inode, const char *format, ...)
 
 	snprintk(where, sizeof(where), "inode %u", inode->number);
 	va_start(arguments, format);
-	say(inode->fs, where, format, arguments);
+	int error = contradicts(inode->fs, where, format, arguments);
+
 	va_end(arguments);
-	return give_up(inode->fs);
+	return error;
 }

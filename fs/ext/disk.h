@@ -51,13 +51,6 @@ enum {
 	EXT_STATE_ERROR = 2, /* contradictions were found */
 };
 
-/* s_errors: what to do when contradictions are found */
-enum {
-	EXT_SUPER_ERRORS_CONTINUE = 1,
-	EXT_SUPER_ERRORS_READ_ONLY = 2,
-	EXT_SUPER_ERRORS_PANIC = 3,
-};
-
 struct ext_super_block {
 	uint32_t s_inodes_count;
 	uint32_t s_blocks_count_lo;

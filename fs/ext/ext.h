@@ -68,11 +68,11 @@ enum ext_data {
 	EXT_DATA_WRITEBACK, /* in no order: after a power cut new blocks may have old contents */
 };
 
-enum ext_errors {
-	EXT_ERRORS_DEFAULT, /* as the superblock says */
-	EXT_ERRORS_CONTINUE,
-	EXT_ERRORS_READ_ONLY,
-	EXT_ERRORS_PANIC,
+enum ext_errors {		      /* the superblock has these numbers, too */
+		  EXT_ERRORS_DEFAULT, /* as that says */
+		  EXT_ERRORS_CONTINUE,
+		  EXT_ERRORS_READ_ONLY,
+		  EXT_ERRORS_PANIC,
 };
 
 struct ext_options {
@@ -106,7 +106,8 @@ int ext_remount(struct ext_fs *fs, const struct ext_options *options);
 /* What is to be done from now on when contradictions are found. */
 void ext_set_errors(struct ext_fs *fs, enum ext_errors errors);
 
-/* Whether every change is -EROFS: as it was mounted, or since contradictions were found. */
+/* Whether every change is -EROFS: as it was mounted, or since contradictions were found, or since
+ * the journal could not be written. */
 bool ext_is_read_only(const struct ext_fs *fs);
 
 /* Commits, writes everything to its place, and marks the file system as clean. Returns the first

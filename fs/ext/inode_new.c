@@ -191,10 +191,8 @@ static int take_in_group(struct ext_fs *fs, uint32_t group, bool is_directory, u
 	struct ext_group_desc descriptor;
 	struct cached_block *bitmap;
 	uint32_t index;
-	int error = ext_group_read(fs, group, &descriptor);
+	int error = ext_bitmap_get(fs, group, &descriptor, EXT_BITMAP_INODES, &bitmap);
 
-	if (!error)
-		error = ext_bitmap_get(fs, group, &descriptor, EXT_BITMAP_INODES, &bitmap);
 	if (error)
 		return error;
 	index = ext_bits_find(bitmap->data, NULL, first, fs->super.s_inodes_per_group, false);
@@ -304,10 +302,8 @@ static int give_back(struct ext_inode *inode)
 	uint32_t index = (inode->number - 1) % fs->super.s_inodes_per_group;
 	struct ext_group_desc descriptor;
 	struct cached_block *bitmap;
-	int error = ext_group_read(fs, group, &descriptor);
+	int error = ext_bitmap_get(fs, group, &descriptor, EXT_BITMAP_INODES, &bitmap);
 
-	if (!error)
-		error = ext_bitmap_get(fs, group, &descriptor, EXT_BITMAP_INODES, &bitmap);
 	if (error)
 		return error;
 	count(&descriptor, -1, ext_is_directory(inode));

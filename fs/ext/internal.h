@@ -97,7 +97,7 @@ int ext_corrupt(const struct ext_fs *fs, const char *where, const char *format, 
 int ext_corrupt_inode(const struct ext_inode *inode, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Says that a block of metadata cannot be read, and does what `errors` says. Returns -EIO. */
+/* The same for a block of metadata that cannot be read. Returns -EIO. */
 int ext_unreadable(const struct ext_fs *fs, uint64_t block);
 
 /* Whether count blocks from first on are inside the file system and after the superblock. */
@@ -293,9 +293,9 @@ void ext_attributes_seal(const struct ext_fs *fs, uint64_t block, uint8_t *data)
 
 enum ext_bitmap { EXT_BITMAP_BLOCKS, EXT_BITMAP_INODES };
 
-/* Gets a bitmap of a group, checked; one that was never written is made, and the descriptor on disk
- * and *descriptor then say so. -EUCLEAN or -EBADMSG for one that is damaged; the console says
- * it the first time. */
+/* Gets a bitmap of a group, checked, and a copy of its descriptor; one that was never written is
+ * made, and the descriptor on disk and *descriptor then say so. -EUCLEAN or -EBADMSG for one that
+ * is damaged; the console says it the first time. */
 int ext_bitmap_get(struct ext_fs *fs, uint32_t group, struct ext_group_desc *descriptor,
 		   enum ext_bitmap kind, struct cached_block **out);
 

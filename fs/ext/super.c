@@ -293,7 +293,7 @@ void ext_set_errors(struct ext_fs *fs, enum ext_errors errors)
 
 bool ext_is_read_only(const struct ext_fs *fs)
 {
-	return !fs->writable || fs->failed;
+	return !fs->writable || fs->failed || journal_is_aborted(fs->journal);
 }
 
 /* The cache may keep blocks of it: they are what is on the disk. */

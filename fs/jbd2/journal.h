@@ -67,6 +67,9 @@ int journal_recover(struct journal *journal, uint32_t *blocks);
  * happened. After an error the log is as it was, and what was not committed is forgotten. */
 int journal_close(struct journal *journal);
 
+/* Nothing is written any more, because something could not be. NULL, no journal: false. */
+bool journal_is_aborted(const struct journal *journal);
+
 /* How many blocks one call may change at most between begin and end. */
 uint32_t journal_limit(const struct journal *journal);
 

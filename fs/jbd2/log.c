@@ -44,6 +44,11 @@ int journal_abort(struct journal *journal, const char *what, int error)
 	return -EROFS;
 }
 
+bool journal_is_aborted(const struct journal *journal)
+{
+	return journal != NULL && journal->is_aborted;
+}
+
 /* ---- where they are ---- */
 
 int journal_find_runs(struct journal *journal)
