@@ -9,9 +9,9 @@ on the host, with its sanitizers, mounts it and works on it. Wrong is: a crash, 
 sanitizer, more than SECONDS, findings of e2fsck of a kind that it did not have before, and a file
 that nobody worked on and that e2fsck, which repairs the image, would have kept before.
 
-Four lists of kinds: damage_kinds.py, --more damage_trees.py, --outside damage_outside.py, --newer
-damage_features.py and damage_contents.py; two of file systems: VARIANTS, and with --features those
-of newer features (damage_variants.py).
+Five lists of kinds: damage_kinds.py, --more damage_trees.py, --outside damage_outside.py, --newer
+damage_features.py and damage_contents.py, --halves damage_halves.py; two of file systems: VARIANTS,
+and with --features those of newer features (damage_variants.py).
 
 What the damage itself spreads is no finding: a block that is in use and free at once is given to a
 second file by every system (SPREADS).
@@ -35,6 +35,7 @@ from pathlib import Path
 
 from labs.tools.machine.bounded import run_within
 from tests.damage_contents import NEWER
+from tests.damage_halves import HALVES
 from tests.damage_kinds import DIRECTORIES, FILES, KINDS, NEW, damage, pristine
 from tests.damage_outside import LINKS, OUTSIDE
 from tests.damage_trees import MORE
@@ -78,6 +79,7 @@ def operations(rng: random.Random) -> list[str]:
 # block that is in use and free is allocated. Only these families, and only of these kinds.
 SPREADS = {
     "index_nodes": ("blocks",),  # a part of a map that no block of the file leads to is not freed
+    "extents": ("leaked",),  # the same
     "shared_tables": ("inodes", "blocks", "names"),
     "group_fields": ("inodes", "blocks"),
     "attribute_blocks": ("blocks",),
@@ -107,10 +109,16 @@ FAMILIES = {
 }
 
 
+ENDLESS = "Block bitmap differences:  -1\nclaimed\nnattached\nEntry\nextent\n"
+
+
 def e2fsck(option: str, image: Path) -> str:
-    """What e2fsck says."""
-    done = run_within(["e2fsck", option, str(image)], env=ENVIRONMENT, capture_output=True,
-                      text=True, seconds=120, check=False)  # fmt: skip
+    """What e2fsck says; if it does not end, something of each family."""
+    try:
+        done = run_within(["e2fsck", option, str(image)], env=ENVIRONMENT, capture_output=True,
+                          text=True, seconds=30, check=False)  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return ENDLESS
     return done.stdout + done.stderr
 
 
@@ -229,13 +237,14 @@ def main() -> int:
     parser.add_argument("--outside", action="store_true", help="the kinds of damage_outside.py")
     parser.add_argument("--kind", help="only this one")
     parser.add_argument("--newer", action="store_true", help="the kinds of damage_contents.py")
+    parser.add_argument("--halves", action="store_true", help="the kinds of damage_halves.py")
     parser.add_argument("--features", action="store_true", help="on FEATURES of damage_variants.py")
     options = parser.parse_args()
     from tests.host.ext.fixtures import host_program  # a plugin of pytest
 
     program, wrong = host_program(), 0
     kinds = MORE if options.more else OUTSIDE if options.outside else KINDS
-    kinds = NEWER if options.newer else kinds
+    kinds = NEWER if options.newer else HALVES if options.halves else kinds
     variants = FEATURES if options.features else VARIANTS
     if options.kind:
         kinds = {options.kind: kinds[options.kind]}

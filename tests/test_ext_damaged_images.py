@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import random
 import re
 
 import pytest
 
+from labs.tools.machine.bounded import run_within
 from tests.damage_contents import NEWER
-from tests.damage_kinds import KINDS
+from tests.damage_halves import HALVES, fill_with_revokes
+from tests.damage_kinds import KINDS, Image, pristine
 from tests.damage_outside import OUTSIDE
+from tests.damage_sums import repair
 from tests.damage_trees import MORE
 from tests.damage_variants import FEATURES
-from tests.damaged_images import Tried, try_image
+from tests.damage_variants import VARIANTS as VARIANTS_OF_DAMAGE
+from tests.damaged_images import SECONDS, Tried, try_image
 from tests.host.ext.images import MIB, debugfs, make_image, patch, run_tool
 from tests.test_ext_write import VARIANTS, make_files, stat_of
 from tests.test_ext_write_guest import guest, programs  # noqa: F401 (fixtures)
@@ -35,6 +40,28 @@ def test_each_kind_of_damage_of_newer_features(ext, tmp_path, kind):
     """The same, of file systems with other features and layouts."""
     seed = SEED - SEED % len(NEWER) + list(NEWER).index(kind)
     judge(try_image(ext.program, tmp_path, seed, NEWER, FEATURES))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variants", (VARIANTS_OF_DAMAGE, FEATURES), ids=("usual", "features"))
+@pytest.mark.parametrize("kind", HALVES)
+def test_each_kind_of_damage_of_what_is_mostly_zero(ext, tmp_path, kind, variants):
+    """The same, of upper halves and of what few file systems have."""
+    judge(try_image(ext.program, tmp_path, list(HALVES).index(kind), HALVES, variants))
+
+
+def test_a_log_full_of_revokes_is_replayed(ext, tmp_path):
+    """Half a million of them took minutes: each was looked for among hundreds."""
+    image = tmp_path / "a.img"
+    image.write_bytes(pristine("inodes-512"))
+    state = Image(image, random.Random(1))
+    fill_with_revokes(state, len(state.data), 1)
+    repair(pristine("inodes-512"), state.data)
+    state.save()
+    done = run_within([str(ext.program), str(image), "write"], input=b"create /new\n",
+                      capture_output=True, seconds=SECONDS, check=False)  # fmt: skip
+    said = ["console hdc: 0 blocks were replayed from the journal", "done 0"]
+    assert done.stdout.decode().splitlines() == said, done
 
 
 def judge(tried: Tried) -> None:

@@ -22,7 +22,8 @@ struct revoked {
 };
 
 struct revoke_table {
-	struct revoked **buckets; /* a page */
+	struct revoked **buckets; /* 2^order pages */
+	unsigned order;
 	uint32_t count;
 };
 

@@ -11,7 +11,7 @@
  * itself must lose its record: its copy there is wanted.
  *
  * The table has the records of the open transaction, and during recovery those of the whole log. It
- * has a chain of records for each hash.
+ * has a chain of records for each hash, and grows: a log may have millions of them.
  */
 #include "fs/jbd2/internal.h"
 
@@ -20,23 +20,34 @@
 #include "mm/page_alloc.h"
 #include "mm/pool.h"
 
-#define BUCKETS (PAGE_SIZE / sizeof(struct revoked *)) /* a power of two */
+#define ORDER_MAX 8u
+#define CHAIN	  4u /* records, before there are twice as many chains */
 
 static struct pool records = POOL_INITIALIZER(struct revoked);
 
-int revoke_table_open(struct revoke_table *table)
+/* A power of two. */
+static uint32_t bucket_count(const struct revoke_table *table)
 {
-	table->count = 0;
-	table->buckets = page_alloc(0);
+	return (PAGE_SIZE << table->order) / sizeof(*table->buckets);
+}
+
+static int open_table(struct revoke_table *table, unsigned order)
+{
+	*table = (struct revoke_table){ .buckets = page_alloc(order), .order = order };
 	if (table->buckets == NULL)
 		return -ENOMEM;
-	memset(table->buckets, 0, PAGE_SIZE);
+	memset(table->buckets, 0, PAGE_SIZE << order);
 	return 0;
+}
+
+int revoke_table_open(struct revoke_table *table)
+{
+	return open_table(table, 0);
 }
 
 void revoke_table_clear(struct revoke_table *table)
 {
-	for (uint32_t i = 0; i < BUCKETS && table->count > 0; i++) {
+	for (uint32_t i = 0; i < bucket_count(table) && table->count > 0; i++) {
 		struct revoked *record;
 
 		while ((record = table->buckets[i]) != NULL) {
@@ -52,14 +63,14 @@ void revoke_table_close(struct revoke_table *table)
 	if (table->buckets == NULL)
 		return;
 	revoke_table_clear(table);
-	page_free(table->buckets, 0);
+	page_free(table->buckets, table->order);
 }
 
 /* The link that leads to the block's record, or to the end of its chain. */
 static struct revoked **find(const struct revoke_table *table, uint64_t block)
 {
-	struct revoked **link =
-	    &table->buckets[((uint32_t)block ^ (uint32_t)(block >> 32)) % BUCKETS];
+	uint32_t hash = (uint32_t)block ^ (uint32_t)(block >> 32);
+	struct revoked **link = &table->buckets[hash % bucket_count(table)];
 
 	while (*link != NULL && (*link)->block != block)
 		link = &(*link)->next;
@@ -72,9 +83,33 @@ static bool is_before(uint32_t left, uint32_t right)
 	return (int32_t)(left - right) < 0;
 }
 
+/* Without memory the chains become longer instead. */
+static void grow(struct revoke_table *table)
+{
+	struct revoke_table larger;
+
+	if (table->order == ORDER_MAX || open_table(&larger, table->order + 1) != 0)
+		return;
+	for (uint32_t i = 0; i < bucket_count(table); i++)
+		for (struct revoked *record = table->buckets[i], *next; record != NULL;
+		     record = next) {
+			next = record->next;
+			record->next = NULL;
+			*find(&larger, record->block) = record;
+		}
+	larger.count = table->count;
+	page_free(table->buckets, table->order);
+	*table = larger;
+}
+
 int revoke_add(struct revoke_table *table, uint64_t block, uint32_t sequence)
 {
-	struct revoked **link = find(table, block), *record = *link;
+	struct revoked **link, *record;
+
+	if (table->count / CHAIN >= bucket_count(table))
+		grow(table);
+	link = find(table, block);
+	record = *link;
 
 	if (record == NULL) {
 		record = pool_alloc(&records);
@@ -156,7 +191,7 @@ int journal_add_revokes(struct journal *journal)
 	uint32_t used = full;
 	uint8_t *block = NULL;
 
-	for (uint32_t i = 0; i < BUCKETS && journal->revoked.count > 0; i++)
+	for (uint32_t i = 0; i < bucket_count(&journal->revoked) && journal->revoked.count > 0; i++)
 		for (struct revoked *record = journal->revoked.buckets[i]; record != NULL;
 		     record = record->next) {
 			if (used == full) {

@@ -31,10 +31,12 @@ ROWS = 6  # of a transaction
 
 
 def sqlite_script(transactions: int) -> str:
-    """Transactions in each mode, each with a mark after its commit. sqlite3 runs dd itself."""
+    """Transactions in each mode, each with a mark after its commit. sqlite3 runs dd itself, and
+    copies the write-ahead log into the database after every few of them."""
     text = ""
     for turn, (mode, synchronous) in enumerate(MODES.items()):
         lines = [f"pragma journal_mode = {mode}; pragma synchronous = {synchronous};"]
+        lines += ["pragma wal_autocheckpoint = 12;"]
         lines += ["create table t(i integer, j integer, x text); create index u on t(x);"]
         for number in range(transactions):
             rows = ", ".join(f"({number}, {j}, hex(randomblob(200)))" for j in range(ROWS))
