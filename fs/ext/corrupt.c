@@ -48,8 +48,8 @@ static int give_up(const struct ext_fs *constant)
 	return -EUCLEAN;
 }
 
-/* The disk may be sound. Who can do without the block and loses something asks for e2fsck
- * (ext_bitmap_note_bad). */
+/* The disk may be sound, so the superblock does not ask for e2fsck; ext_bitmap_note_bad does, for
+ * what stays used in a group without its bitmap. */
 int ext_unreadable(const struct ext_fs *fs, uint64_t block)
 {
 	printk("%s: metadata: block %ju cannot be read\n", fs->device->name, block);
