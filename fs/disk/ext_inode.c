@@ -7,8 +7,9 @@
  *	without names	goes with its last reference: its pages are cut, its blocks freed
  *
  * An inode enters and leaves the table under the mount's lock, or without sleeping; so there are
- * never two structures for one number. The thread that writes pages back holds what it writes, so
- * the last reference may be given back more than once: forget looks at what is true then.
+ * never two structures for one number. The thread that writes pages back holds what it writes, and
+ * the one that stores times holds that inode, so the last reference may be given back more than
+ * once: forget looks at what is true then.
  */
 #include "fs/disk/ext_inode.h"
 
@@ -294,20 +295,23 @@ static void shrink(uint32_t most, uint32_t looks)
 	}
 }
 
-/* Nobody finds it any more, but a task that writes its pages back at the moment still has it: then
- * that is the last one. */
+/* Nobody finds it any more by a name, but one that writes its pages back, or stores its times, may
+ * have it at the moment: then that is the last one. Only under the lock it is certain: who waits
+ * for the lock still has its reference. */
 static void end(struct disk_inode *inode)
 {
+	struct disk_mount *mount = inode->mount;
+
 	inode->inode.references = 1;
 	inode->inode.size = 0;
 	cached_file_cut(&inode->pages, 0);
-	if (--inode->inode.references > 0)
-		return;
-	mutex_lock(&inode->mount->lock);
-	remove_from_table(inode);
-	ext_release(&inode->ext); /* what fails here the next mount or e2fsck frees */
-	mutex_unlock(&inode->mount->lock);
-	disk_inode_free(inode);
+	mutex_lock(&mount->lock);
+	if (--inode->inode.references == 0) {
+		remove_from_table(inode);
+		ext_release(&inode->ext); /* what fails here the next mount or e2fsck frees */
+		disk_inode_free(inode);
+	}
+	mutex_unlock(&mount->lock);
 }
 
 void disk_inode_forget(struct inode *forgotten)
