@@ -67,7 +67,14 @@ def serve(tmp_path: Path):
 
 @pytest.mark.parametrize("fault", ["flush", "gone"])
 @pytest.mark.parametrize(("kind", "options"), KINDS)
-def test_a_drive_fails_all_at_once(serve, storage_config, tmp_path, kind, options, fault):  # noqa: F811
+def test_a_drive_fails_all_at_once(
+    serve,
+    storage_config,  # noqa: F811
+    tmp_path,
+    kind,
+    options,
+    fault,
+):
     """Without a journal each fsync fails; with one the first does, and then all is read-only."""
     image = make_image(tmp_path / "a.img", 32 * MIB, f"-t {kind} -b 4096")
     server = serve(image)
