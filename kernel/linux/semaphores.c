@@ -160,24 +160,22 @@ static int change_one(struct set *set, const struct request *request, uint32_t i
 }
 
 /* All operations, or none: then the result says why. */
-static int
-try
-	(struct set *set, struct request *request)
-	{
-		uint32_t done = 0;
-		int result = 0;
+static int perform(struct set *set, struct request *request)
+{
+	uint32_t done = 0;
+	int result = 0;
 
-		while (done < request->count && (result = change_one(set, request, done, 1)) == 0)
-			done++;
-		request->blocked = done;
-		for (uint32_t i = 0; i < done && !result; i++)
-			set->semaphores[request->operations[i].number].pid = request->pid;
-		while (result && done-- > 0)
-			change_one(set, request, done, -1);
-		if (!result)
-			set->operated = ipc_now();
-		return result;
-	}
+	while (done < request->count && (result = change_one(set, request, done, 1)) == 0)
+		done++;
+	request->blocked = done;
+	for (uint32_t i = 0; i < done && !result; i++)
+		set->semaphores[request->operations[i].number].pid = request->pid;
+	while (result && done-- > 0)
+		change_one(set, request, done, -1);
+	if (!result)
+		set->operated = ipc_now();
+	return result;
+}
 
 static void end_sleep(struct sleeper *sleeper, int result)
 {
@@ -193,9 +191,7 @@ static void serve(struct set *set)
 
 	while (link != &set->sleepers) {
 		struct sleeper *sleeper = list_entry(link, struct sleeper, link);
-		int result =
-		try
-			(set, &sleeper->request);
+		int result = perform(set, &sleeper->request);
 
 		link = link->next;
 		if (result == WAITS)
@@ -228,9 +224,7 @@ static int operate_on(struct set *set, struct request *request, uint64_t deadlin
 	int result = make_undos(set, request);
 
 	if (!result)
-		result =
-		try
-			(set, request);
+		result = perform(set, request);
 	if (!result)
 		serve(set);
 	return result == WAITS ? sleep(set, request, deadline) : result;
