@@ -98,6 +98,8 @@ void descriptors_initialize(void (*double_fault)(void))
  */
 void descriptors_set_thread_local(const struct thread_segments *segments)
 {
-	*(struct thread_segments *)&gdt[THREAD_LOCAL / 8] = *segments;
+	gdt[THREAD_LOCAL / 8] = segments->packed[0];
+	gdt[THREAD_LOCAL / 8 + 1] = segments->packed[1];
+	gdt[THREAD_LOCAL / 8 + 2] = segments->packed[2];
 	__asm__ volatile("movl %0, %%fs\n\tmovl %0, %%gs" : : "r"(0));
 }
