@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import select
@@ -80,6 +81,19 @@ class Tail:
         return data or None
 
 
+def end_at_once() -> None:
+    """gdb ends as soon as it has nothing more to do. Else it would destroy events that were posted
+    and did not run when Python is gone already, and die of that."""
+    if hasattr(gdb.events, "gdb_exiting"):  # since gdb 12
+        gdb.events.gdb_exiting.connect(lambda event: atexit.register(leave, event.exit_code))
+
+
+def leave(status: int) -> None:
+    """Ends the process; Python's part of gdb has ended last."""
+    gdb.flush()
+    os._exit(status)
+
+
 class Console:
     """The guest's serial line: two pipes, `path` with .in and .out. New output is shown with MARK
     before each line: at once while the guest runs, the rest at the next stop. Where no person
@@ -87,6 +101,7 @@ class Console:
     come into the middle of what gdb says."""
 
     def __init__(self, path: Path) -> None:
+        end_at_once()
         self._input = os.open(f"{path}.in", os.O_WRONLY)
         self._waiting = bytearray()
         self._lock = threading.Lock()  # for what waits
