@@ -14,18 +14,9 @@ static long error_of(long result)
 /* A byte with credentials of this process, or of another pid; with `length` bytes of them. */
 static long send_as(pid_t pid, int type, size_t length)
 {
-	char control[CMSG_SPACE(sizeof(struct ucred))] = { 0 };
 	const struct ucred sender = { pid, getuid(), getgid() };
-	struct iovec byte = { "b", 1 };
-	struct msghdr message = { .msg_iov = &byte,
-				  .msg_iovlen = 1,
-				  .msg_control = control,
-				  .msg_controllen = sizeof(control) };
-	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
 
-	*header = (struct cmsghdr){ CMSG_LEN(length), SOL_SOCKET, type };
-	memcpy(CMSG_DATA(header), &sender, sizeof(sender));
-	return error_of(sendmsg(ends[0], &message, 0));
+	return send_control(ends[0], type, &sender, sizeof(sender), length);
 }
 
 /* Takes a byte, and says who has sent it. */

@@ -6,8 +6,6 @@
 #include <sys/sem.h>
 #include <sys/shm.h>
 
-#define KEY 0x1357
-
 union semun {
 	int val;
 	struct semid_ds *buf;
@@ -45,13 +43,13 @@ static void sets(void)
 	struct semid_ds state;
 	unsigned short values[3] = { 4, 5, 6 };
 
-	set = semget(KEY, 3, IPC_CREAT | IPC_EXCL | 0640);
-	say("again", error_of(semget(KEY, 3, IPC_CREAT | IPC_EXCL)));
-	say("the same", semget(KEY, 2, 0) == set);
-	say("too many", error_of(semget(KEY, 4, 0)));
-	say("another key", error_of(semget(KEY + 1, 3, 0)));
-	say("of none", error_of(semget(KEY + 1, 0, IPC_CREAT)));
-	say("negative", error_of(semget(KEY + 1, -1, IPC_CREAT)));
+	set = semget(key, 3, IPC_CREAT | IPC_EXCL | 0640);
+	say("again", error_of(semget(key, 3, IPC_CREAT | IPC_EXCL)));
+	say("the same", semget(key, 2, 0) == set);
+	say("too many", error_of(semget(key, 4, 0)));
+	say("another key", error_of(semget(key + 1, 3, 0)));
+	say("of none", error_of(semget(key + 1, 0, IPC_CREAT)));
+	say("negative", error_of(semget(key + 1, -1, IPC_CREAT)));
 	semctl(set, 0, IPC_STAT, (union semun){ .buf = &state });
 	say("count", state.sem_nsems);
 	say("mode", state.sem_perm.mode);
@@ -237,7 +235,7 @@ void part_semaphores(void)
 	say("remove", error_of(semctl(set, 0, IPC_RMID)));
 	say("told", end_of(child));
 	say("gone", value(0));
-	say("key", error_of(semget(KEY, 0, 0)));
+	say("key", error_of(semget(key, 0, 0)));
 }
 
 /* ---- messages ---- */
@@ -328,10 +326,10 @@ static void waits(void)
 
 void part_messages(void)
 {
-	queue = msgget(KEY, IPC_CREAT | IPC_EXCL | 0600);
-	say("again", error_of(msgget(KEY, IPC_CREAT | IPC_EXCL)));
-	say("the same", msgget(KEY, 0) == queue);
-	say("another", error_of(msgget(KEY + 1, 0)));
+	queue = msgget(key, IPC_CREAT | IPC_EXCL | 0600);
+	say("again", error_of(msgget(key, IPC_CREAT | IPC_EXCL)));
+	say("the same", msgget(key, 0) == queue);
+	say("another", error_of(msgget(key + 1, 0)));
 	letters();
 	waits();
 	say("gone", send(1, "x", 0));

@@ -7,6 +7,7 @@
 unsigned seed = 1;
 sem_t done;
 char myself[4096]; /* the path of this program */
+int key;
 
 void say(const char *what, long value)
 {
@@ -125,6 +126,7 @@ int main(int argc, char **argv)
 		return 9;
 	if (readlink("/proc/self/exe", myself, sizeof(myself) - 1) < 0)
 		return 1;
+	key = (1 << 24) + 2 * getpid();
 	if (argc > 2)
 		seed = atoi(argv[2]);
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {

@@ -5,7 +5,6 @@
 #include <sys/shm.h>
 #include <sys/stat.h>
 
-#define KEY    0x2468
 #define LENGTH 10000
 
 static long attachments(int id)
@@ -23,20 +22,20 @@ static long error_of(long result)
 /* Two processes find a segment by its key. It is gone with its last attachment. */
 void part_systemv(void)
 {
-	int id = shmget(KEY, LENGTH, IPC_CREAT | IPC_EXCL | 0600);
+	int id = shmget(key, LENGTH, IPC_CREAT | IPC_EXCL | 0600);
 	struct shmid_ds state;
 
-	say("again", error_of(shmget(KEY, LENGTH, IPC_CREAT | IPC_EXCL | 0600)));
-	say("the same", shmget(KEY, 0, 0) == id);
-	say("too large", error_of(shmget(KEY, LENGTH + 1, 0)));
-	say("another key", error_of(shmget(KEY + 1, LENGTH, 0)));
-	say("of no size", error_of(shmget(KEY + 1, 0, IPC_CREAT)));
+	say("again", error_of(shmget(key, LENGTH, IPC_CREAT | IPC_EXCL | 0600)));
+	say("the same", shmget(key, 0, 0) == id);
+	say("too large", error_of(shmget(key, LENGTH + 1, 0)));
+	say("another key", error_of(shmget(key + 1, LENGTH, 0)));
+	say("of no size", error_of(shmget(key + 1, 0, IPC_CREAT)));
 	say("before", attachments(id));
 	char *memory = shmat(id, NULL, 0);
 	pid_t child = fork();
 
 	if (child == 0) {
-		char *other = shmat(shmget(KEY, LENGTH, 0), NULL, 0);
+		char *other = shmat(shmget(key, LENGTH, 0), NULL, 0);
 
 		other[LENGTH - 1] = memory[0] + 5;
 		_exit(attachments(id));
@@ -55,7 +54,7 @@ void part_systemv(void)
 	say("remove", error_of(shmctl(id, IPC_RMID, NULL)));
 	shmctl(id, IPC_STAT, &state);
 	say("goes with the last", state.shm_perm.mode);
-	say("key", error_of(shmget(KEY, 0, 0)));
+	say("key", error_of(shmget(key, 0, 0)));
 	say("detach", error_of(shmdt(memory)));
 	say("gone", error_of(shmctl(id, IPC_STAT, &state)));
 	say("detached already", error_of(shmdt(memory)));

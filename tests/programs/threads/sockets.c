@@ -247,20 +247,25 @@ static void names(void)
 		close(clients[i]);
 }
 
-/* A message of one byte, with a descriptor. */
-static long send_file(int end, int file)
+long send_control(int end, int type, const void *data, size_t size, size_t length)
 {
-	char control[CMSG_SPACE(sizeof(int))] = { 0 };
+	char control[CMSG_SPACE(64)] = { 0 };
 	struct iovec byte = { "b", 1 };
 	struct msghdr message = { .msg_iov = &byte,
 				  .msg_iovlen = 1,
 				  .msg_control = control,
-				  .msg_controllen = sizeof(control) };
+				  .msg_controllen = CMSG_SPACE(size) };
 	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
 
-	*header = (struct cmsghdr){ CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS };
-	memcpy(CMSG_DATA(header), &file, sizeof(file));
+	*header = (struct cmsghdr){ CMSG_LEN(length), SOL_SOCKET, type };
+	memcpy(CMSG_DATA(header), data, size);
 	return error_of(sendmsg(end, &message, 0));
+}
+
+/* A message of one byte, with a descriptor. */
+static long send_file(int end, int file)
+{
+	return send_control(end, SCM_RIGHTS, &file, sizeof(file), sizeof(file));
 }
 
 /* Its descriptor, or -1. */

@@ -25,6 +25,7 @@
 
 extern unsigned seed;
 extern char myself[4096]; /* the path of this program */
+extern int key;		  /* of System V's objects; it and the next one are this run's own */
 extern sem_t done;	  /* posted by threads that have come somewhere */
 
 /* One line of output. */
@@ -47,6 +48,10 @@ void *sleep_for_ever(void *semaphore);
 
 /* The end of a child: its exit code, or 1000 and its signal. */
 long end_of(pid_t child);
+
+/* Sends a byte with `size` bytes of control data (at most 64), and says that it has `length` of
+ * them. Returns what sendmsg did, or its error. */
+long send_control(int end, int type, const void *data, size_t size, size_t length);
 
 void part_join(void);
 void part_detach(void);
