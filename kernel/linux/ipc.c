@@ -1,5 +1,5 @@
-/* Keys and ids of System V's semaphores and messages: a list of each kind. Ids are given in order,
- * so that one that was removed is not found again for a long time. */
+/* Keys and ids of System V's semaphores, messages and shared memory: a list of each kind. Ids are
+ * given in order, so that one that was removed is not found again for a long time. */
 #include "kernel/linux/ipc.h"
 
 #include "fs/vfs/wall_time.h"
@@ -43,6 +43,17 @@ int ipc_give_info(const struct ipc_kind *kind, uint32_t address, const uint32_t 
 	int highest = kind->count > 0 ? kind->count - 1 : 0;
 
 	return give(address, words, size) != 0 ? -EFAULT : highest;
+}
+
+/* It may be gone after the copy, which may sleep. */
+int ipc_give_state_at(const struct ipc_kind *kind, uint32_t index, uint32_t address,
+		      ipc_give_state *give_state)
+{
+	const struct ipc *found = ipc_at(kind, index);
+	int32_t id = found ? found->id : -EINVAL;
+	int error = found ? give_state(found, address) : 0;
+
+	return error ? error : id;
 }
 
 static struct ipc *find_key(const struct ipc_kind *kind, int32_t key)

@@ -36,6 +36,13 @@ struct ipc *ipc_at(const struct ipc_kind *kind, uint32_t index);
 int ipc_give_info(const struct ipc_kind *kind, uint32_t address, const uint32_t *words,
 		  uint32_t size);
 
+/* Gives a program the state of one: 0 or -EFAULT. */
+typedef int ipc_give_state(const struct ipc *ipc, uint32_t address);
+
+/* IPC_STAT by a number from 0 on (SEM_STAT and its like): returns the id, or -EINVAL. */
+int ipc_give_state_at(const struct ipc_kind *kind, uint32_t index, uint32_t address,
+		      ipc_give_state *give_state);
+
 /* Nobody finds it any more. */
 void ipc_remove(struct ipc_kind *kind, struct ipc *ipc);
 

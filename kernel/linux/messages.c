@@ -212,11 +212,11 @@ static void remove(struct queue *queue)
 	tell_change();
 }
 
-static int give_state(const struct queue *queue, uint32_t address)
+static int give_state(const struct ipc *ipc, uint32_t address)
 {
-	struct linux_messages state = queue->state;
+	struct linux_messages state = ((const struct queue *)ipc)->state;
 
-	state.permission = queue->ipc.permission;
+	state.permission = ipc->permission;
 	return give(address, &state, sizeof(state));
 }
 
@@ -242,16 +242,6 @@ static int give_info(uint32_t address, bool of_use)
 	};
 
 	return ipc_give_info(&queues, address, words, sizeof(words));
-}
-
-/* By a number from 0 on: returns the id. It may be gone after the copy, which may sleep. */
-static int give_state_at(uint32_t index, uint32_t address)
-{
-	const struct ipc *found = ipc_at(&queues, index);
-	int32_t id = found ? found->id : -EINVAL;
-	int error = found ? give_state((const struct queue *)found, address) : 0;
-
-	return error ? error : id;
 }
 
 /* Searched after the copy, which may sleep. */
@@ -281,11 +271,11 @@ static int control(int32_t id, uint32_t command, uint32_t address)
 	if (command == IPC_INFO || command == MSG_INFO)
 		return give_info(address, command == MSG_INFO);
 	if (command == MSG_STAT || command == MSG_STAT_ANY)
-		return give_state_at(id, address);
+		return ipc_give_state_at(&queues, id, address, give_state);
 	if (!queue || (command != IPC_STAT && command != IPC_RMID))
 		return -EINVAL;
 	if (command == IPC_STAT)
-		return give_state(queue, address);
+		return give_state(&queue->ipc, address);
 	remove(queue);
 	return 0;
 }

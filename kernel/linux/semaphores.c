@@ -294,9 +294,10 @@ static void remove(struct set *set)
 	kfree(set);
 }
 
-static int give_state(const struct set *set, uint32_t address)
+static int give_state(const struct ipc *ipc, uint32_t address)
 {
-	const struct linux_semaphores state = { .permission = set->ipc.permission,
+	const struct set *set = (const struct set *)ipc;
+	const struct linux_semaphores state = { .permission = ipc->permission,
 						.operated = set->operated,
 						.changed = set->changed,
 						.count = set->count };
@@ -321,16 +322,6 @@ static int give_info(uint32_t address, bool of_use)
 	};
 
 	return ipc_give_info(&sets, address, words, sizeof(words));
-}
-
-/* By a number from 0 on: returns the id. It may be gone after the copy, which may sleep. */
-static int give_state_at(uint32_t index, uint32_t address)
-{
-	const struct ipc *found = ipc_at(&sets, index);
-	int32_t id = found ? found->id : -EINVAL;
-	int error = found ? give_state((const struct set *)found, address) : 0;
-
-	return error ? error : id;
 }
 
 /* How many wait for a semaphore to grow, or (for_zero) to become 0. */
@@ -441,7 +432,7 @@ static int control(int32_t id, uint32_t number, uint32_t command, uint32_t argum
 		return give_info(argument, command == SEM_INFO);
 	case SEM_STAT:
 	case SEM_STAT_ANY:
-		return give_state_at(id, argument);
+		return ipc_give_state_at(&sets, id, argument, give_state);
 	}
 	if (!set)
 		return -EINVAL;
@@ -450,7 +441,7 @@ static int control(int32_t id, uint32_t number, uint32_t command, uint32_t argum
 		remove(set);
 		return 0;
 	case IPC_STAT:
-		return give_state(set, argument);
+		return give_state(&set->ipc, argument);
 	case GETALL:
 	case SETALL:
 		return control_all(set, argument, command == GETALL);

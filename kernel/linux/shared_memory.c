@@ -205,11 +205,12 @@ static int detach(uint32_t address)
 
 /* ---- what is known of them ---- */
 
-static int give_state(const struct segment *segment, uint32_t address)
+static int give_state(const struct ipc *ipc, uint32_t address)
 {
+	const struct segment *segment = list_entry(ipc, struct segment, ipc);
 	struct linux_shm state = segment->state;
 
-	state.permission = segment->ipc.permission;
+	state.permission = ipc->permission;
 	for (const struct list *link = segment->object.areas.next; link != &segment->object.areas;
 	     link = link->next)
 		state.attachments++;
@@ -235,16 +236,6 @@ static int give_use(uint32_t address)
 	words[1] >>= PAGE_SHIFT;
 	words[2] = words[1];
 	return ipc_give_info(&segments, address, words, sizeof(words));
-}
-
-/* By a number from 0 on: returns the id. It may be gone after the copy, which may sleep. */
-static int give_state_at(uint32_t index, uint32_t address)
-{
-	struct ipc *found = ipc_at(&segments, index);
-	int32_t id = found ? found->id : -EINVAL;
-	int error = found ? give_state(list_entry(found, struct segment, ipc), address) : 0;
-
-	return error ? error : id;
 }
 
 /* Searched after the copy, which may sleep: another task may remove the segment meanwhile. */
@@ -279,13 +270,13 @@ static int control(int32_t id, uint32_t command, uint32_t address)
 		return give_use(address);
 	case SHM_STAT:
 	case SHM_STAT_ANY:
-		return give_state_at(id, address);
+		return ipc_give_state_at(&segments, id, address, give_state);
 	}
 	if (!segment)
 		return -EINVAL;
 	switch (command & ~IPC_64) {
 	case IPC_STAT:
-		return give_state(segment, address);
+		return give_state(&segment->ipc, address);
 	case SHM_LOCK:
 	case SHM_UNLOCK:
 		return 0;
