@@ -8,6 +8,7 @@ threads, which dawdle at random, somewhere else.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import subprocess
@@ -26,6 +27,7 @@ COMPILER = ("i686-linux-gnu-gcc", "-O1", "-static", "-no-pie", "-pthread")
 SEEDS = range(SEED, SEED + int(os.environ.get("THREAD_SEEDS", "2")))
 SEEDED = ("mutex", "condition", "barrier", "readers", "memory", "processes")
 SECONDS = 600  # of real time, on a busy machine: a backstop
+ALL_HAVE = Path("/bin/sh")  # a file that all runs on a machine can lock, of any user and folder
 AGAIN = 4  # times that Linux is asked, if it says something else
 SPARE_KIB = 128  # slabs and page tables that are kept for the next ones
 COUNTS = "cat /proc/objects /proc/meminfo"
@@ -51,10 +53,15 @@ def parts_of(text: str) -> dict[str, str]:
 
 
 def run_linux(folder: Path, *part: str) -> dict[str, str]:
-    """What this machine's Linux says, by part."""
+    """What this machine's Linux says, by part. One run at a time: the program makes sockets and
+    shared memory with names that are the same each time."""
     command = [folder / "threads", *part]
     try:
-        done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=SECONDS)
+        with ALL_HAVE.open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            done = subprocess.run(
+                command, check=True, capture_output=True, text=True, timeout=SECONDS
+            )
     except OSError as error:
         pytest.skip(f"this machine does not run i386 programs: {error}")
     return parts_of(done.stdout)

@@ -95,9 +95,11 @@ void part_attach(void)
 	say("gone", attachments(id));
 }
 
-/* shm_open and sem_open: by a name. */
+/* shm_open and sem_open: by a name. A run that was ended may have left them. */
 void part_posix(void)
 {
+	sem_unlink("/threads");
+	shm_unlink("/memory");
 	sem_t *named = sem_open("/threads", O_CREAT | O_EXCL, 0600, 0);
 	int file = shm_open("/memory", O_RDWR | O_CREAT | O_EXCL, 0600);
 	struct stat state;
