@@ -21,7 +21,7 @@ from labs.tools.course.reading import STORAGE, belonging, folder_of
 from labs.tools.course.rooms import PARTS, code_lines, existing, part_of, with_headers
 from labs.tools.course.source_lists import linked
 
-BY_PART = {"core": 10_000, "breadth": 6_500, "storage": 7_000}  # the core: of its last kernel
+BY_PART = {"core": 10_400, "breadth": 6_500, "storage": 7_000}  # the core: of its last kernel
 BY_LESSON = 2_800  # of the core, added
 
 # What is larger than it may be, and what it consists of; from here it only shrinks, unless an
@@ -52,7 +52,7 @@ BY_LESSON = 2_800  # of the core, added
 #     409  fs/sys        /sys/block
 #     467  others
 # The limit was set before there was any of it, for a half that only reads; that half has 3,400.
-STILL = {"breadth": 14_402, "storage": 16_407}
+STILL = {"breadth": 15_100, "storage": 17_100}
 BEGINNING, END = "<!-- make budget -->\n", "<!-- end of make budget -->\n"
 
 
