@@ -182,20 +182,22 @@ static int tty_write(struct file *file, struct buffer *from, uint64_t offset)
 	return done;
 }
 
-/* TCGETS: a program that asks for the settings wants to know whether this is a terminal (isatty).
- * TIOCSPGRP: a shell says which process group gets the signals of keys. */
+/* TCGETS and TCGETS2: a program that asks for the settings wants to know whether this is a terminal
+ * (isatty). TIOCSPGRP: a shell says which process group gets the signals of keys. */
 static int tty_control(struct file *file, uint32_t command, uint32_t argument)
 {
-	static const struct linux_termios settings = {
-		.input = ICRNL,
-		.output = OPOST | ONLCR,
-		.local = ISIG | ICANON | ECHO,
-		.characters = { KEY_INTERRUPT, 0, KEY_ERASE, KEY_KILL, KEY_END },
-	};
+	static const struct linux_termios2 settings = { {
+	    .input = ICRNL,
+	    .output = OPOST | ONLCR,
+	    .local = ISIG | ICANON | ECHO,
+	    .characters = { KEY_INTERRUPT, 0, KEY_ERASE, KEY_KILL, KEY_END },
+	} };
 
 	int32_t group;
 
 	if (command == TCGETS)
+		return give(argument, &settings, sizeof(settings.settings));
+	if (command == TCGETS2)
 		return give(argument, &settings, sizeof(settings));
 	if (command != TIOCSPGRP)
 		return -ENOTTY;

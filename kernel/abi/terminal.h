@@ -6,6 +6,7 @@
 
 #define TCGETS	  0x5401
 #define TIOCSPGRP 0x5410
+#define TCGETS2	  0x802c542a
 
 #define ICRNL 0000400 /* of the input */
 
@@ -22,4 +23,10 @@ struct linux_termios {
 	uint32_t input, output, control, local;
 	uint8_t discipline;
 	uint8_t characters[19];
+};
+
+/* What glibc 2.42 and later asks for: the speeds in bits a second, too. */
+struct linux_termios2 {
+	struct linux_termios settings;
+	uint32_t input_speed, output_speed;
 };

@@ -18,6 +18,9 @@
 #define TIOCSWINSZ 0x5414
 #define TIOCNOTTY  0x5422
 #define TIOCGSID   0x5429
+#define TCSETS2	   0x402c542b /* and TCSETSW2, TCSETSF2 */
+#define TCSETSW2   0x402c542c
+#define TCSETSF2   0x402c542d
 #define TIOCGPTN   0x80045430 /* of a pseudo-terminal: its number, */
 #define TIOCSPTLCK 0x40045431 /* and whether its slave cannot be opened */
 
@@ -27,11 +30,15 @@
 #define IXON  0002000
 #define IUTF8 0040000
 
-/* Control flags: a speed, eight bits, receiver on. */
-#define B38400	0000017
-#define B115200 0010002
-#define CS8	0000060
-#define CREAD	0000200
+/* Control flags: speeds, eight bits, receiver on. A speed is one of 31, or BOTHER: that of
+ * linux_termios2. That of the input is 16 bits higher; 0 there: the same as that of the output. */
+#define B38400	    0000017
+#define B115200	    0010002
+#define BOTHER	    0010000
+#define CBAUD	    0010017
+#define INPUT_SPEED 16
+#define CS8	    0000060
+#define CREAD	    0000200
 
 /* Local flags. */
 #define ECHOE	0000020

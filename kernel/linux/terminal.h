@@ -24,9 +24,10 @@ struct terminal_hardware {
 struct terminal {
 	struct line line; /* first: the two have one address */
 	const struct terminal_hardware *hardware;
-	uint32_t device;     /* as in struct process */
-	int32_t session;     /* whose terminal it is; 0: nobody's */
-	int32_t *foreground; /* the process group in front; 0: none */
+	uint32_t device;		    /* as in struct process */
+	int32_t session;		    /* whose terminal it is; 0: nobody's */
+	int32_t *foreground;		    /* the process group in front; 0: none */
+	uint32_t input_speed, output_speed; /* if BOTHER is set: bits a second */
 	struct linux_window_size window;
 	struct wait_queue readers, writers; /* wake when something can be read, or written */
 	uint32_t files;			    /* that are open */

@@ -106,6 +106,7 @@ static const struct {
 	{ "pipes", part_pipes },
 	{ "sockets", part_sockets },
 	{ "terminals", part_terminals },
+	{ "settings", part_settings },
 	{ "random", part_random },
 	{ "events", part_events },
 	{ "system", part_system },
