@@ -16,11 +16,16 @@ help::
 	@echo
 	@echo "  make crash      power cuts at every request of the file system, on the host, with figures"
 	@echo "                    [SEED=2010] [STATES=60000] [MUTANT=all]"
+	@echo "                    TASKS=4                 instead: 2 to 4 tasks make system calls in the"
+	@echo "                                            guest; [SEED=2010] [COUNT=7] [KIND=ext4]"
+	@echo "                                            [MUTANT=all], or ONLY=a cut that was wrong"
 	@echo "  make fuzz       the file system on damaged images: [SECONDS=60] [IMAGE=ext4|ext3|checksums]"
 	@echo "                    TARGET=superblock       only this is damaged: descriptors, inodes,"
 	@echo "                                            extents, directories, journal"
 	@echo "  make fsx        the same file operations here and on Linux, and what differs:"
 	@echo "                    [SEED=2010] [COUNT=20000] [KIND=ext4-4k]"
+	@echo "                    TOGETHER=yes            instead: tasks on one file, and what each of"
+	@echo "                                            them knows: [TASKS=4] [COUNT=100000] [KIND=ext4]"
 	@echo "  make start      a student's tree: LESSON=1 DIR=../my-kernel"
 	@echo "  make slides     the lessons' slides, for a browser: English and Chinese"
 	@echo "  make grade      an instructor's: hidden tests too, each exercise by itself, sandboxed:"
@@ -45,9 +50,18 @@ help::
 	@echo "                  minutes: [SET='base text/tar']"
 	@echo "  make test-fast  the same without the slow parts, for the loop while you write"
 
+TASKS_OF_CRASH = $(if $(TASKS),--tasks '$(TASKS)') $(if $(COUNT),--count '$(COUNT)') \
+	$(if $(KIND),--kind '$(KIND)') $(if $(MUTANT),--mutant '$(MUTANT)') $(if $(ONLY),--only '$(ONLY)')
+
+ifneq ($(TASKS)$(ONLY),)
+crash: setup
+	@$(MAKE) -s LESSON=storage image-direct user-programs
+	@$(AS_CHILD) $(PYTHON) -m labs.storage.crash.tasks --seed '$(SEED)' $(TASKS_OF_CRASH)
+else
 crash: setup
 	@$(AS_CHILD) $(PYTHON) -m labs.storage.crash --seed '$(SEED)' \
 		$(if $(STATES),--states '$(STATES)') $(if $(filter full,$(SCALE)),--scale full) $(if $(MUTANT),--mutant '$(MUTANT)')
+endif
 
 fuzz: setup
 	@$(AS_CHILD) $(PYTHON) -m labs.storage.fuzz --seed '$(SEED)' \
@@ -56,8 +70,8 @@ fuzz: setup
 
 fsx: setup
 	@$(MAKE) -s LESSON=storage image-direct user-programs
-	@$(AS_CHILD) $(PYTHON) -m labs.storage.fsx --seed '$(SEED)' \
-		$(if $(COUNT),--count '$(COUNT)') $(if $(KIND),--kind '$(KIND)')
+	@$(AS_CHILD) $(PYTHON) -m labs.storage.$(if $(TOGETHER),together,fsx) --seed '$(SEED)' \
+		$(if $(TOGETHER),$(if $(TASKS),--tasks '$(TASKS)')) $(if $(COUNT),--count '$(COUNT)') $(if $(KIND),--kind '$(KIND)')
 
 start: setup
 	@$(PYTHON) -m labs.tools.course.start '$(LESSON)' '$(DIR)'
