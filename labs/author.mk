@@ -7,7 +7,7 @@ TERMINAL  = $(if $(OF_LAB),,$(shell test -t 0 && test -t 2 && echo yes))
 IS_SHELL := $(and $(filter run,$(MAKECMDGOALS)),$(or $(CMD)$(PROGRAMS),$(TERMINAL)),$(if $(ROOT),,yes))
 LESSON ?= $(if $(IS_SHELL),$(lastword $(LESSONS)),storage)
 
-.PHONY: crash fuzz fsx start slides prove mistakes bench budget tables test test-fast \
+.PHONY: crash fuzz layouts fsx start slides prove mistakes bench budget tables test test-fast \
 	distributions debian
 
 help::
@@ -22,6 +22,8 @@ help::
 	@echo "  make fuzz       the file system on damaged images: [SECONDS=60] [IMAGE=ext4|ext3|checksums]"
 	@echo "                    TARGET=superblock       only this is damaged: descriptors, inodes,"
 	@echo "                                            extents, directories, journal"
+	@echo "  make layouts    the file system writes to more than a hundred layouts of mke2fs, tune2fs"
+	@echo "                    and resize2fs, on the host and in the guest: [LAYOUTS='tune2fs-j']"
 	@echo "  make fsx        the same file operations here and on Linux, and what differs:"
 	@echo "                    [SEED=2010] [COUNT=20000] [KIND=ext4-4k]"
 	@echo "                    TOGETHER=yes            instead: tasks on one file, and what each of"
@@ -67,6 +69,10 @@ fuzz: setup
 	@$(AS_CHILD) $(PYTHON) -m labs.storage.fuzz --seed '$(SEED)' \
 		$(if $(SECONDS),--seconds '$(SECONDS)') $(if $(IMAGE),--image '$(IMAGE)') \
 		$(if $(TARGET),--target '$(TARGET)')
+
+layouts: setup-test
+	@$(MAKE) -s LESSON=storage image-direct user-programs
+	@$(IN_MEMORY) LAYOUTS='$(or $(LAYOUTS),all)' $(PYTHON) -m pytest $(AT_ONCE) tests/test_ext_layouts.py
 
 fsx: setup
 	@$(MAKE) -s LESSON=storage image-direct user-programs

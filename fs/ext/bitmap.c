@@ -140,14 +140,15 @@ static void set_checksum(const struct ext_fs *fs, struct ext_group_desc *descrip
 		EXT_PUT32(descriptor, bg_inode_bitmap_csum, checksum);
 }
 
-/* The next of the file system's own blocks in a group, from bit *from on: bits *from to *to
- * (exclusive). */
-static bool own_bits(const struct ext_fs *fs, uint32_t group, uint32_t *from, uint32_t *to)
+/* The next of the file system's own blocks among the first `end` of a group, from bit *from on:
+ * bits *from to *to (exclusive, and more than *from). */
+static bool own_bits(const struct ext_fs *fs, uint32_t group, uint32_t end, uint32_t *from,
+		     uint32_t *to)
 {
 	uint64_t first = ext_group_first(fs, group);
 	struct ext_own run;
 
-	if (!ext_own_run(fs, first + *from, first + ext_group_blocks(fs, group), &run))
+	if (!ext_own_run(fs, first + *from, first + end, &run))
 		return false;
 	*from = (uint32_t)(run.first - first);
 	*to = (uint32_t)(run.end - first);
@@ -158,7 +159,9 @@ static bool own_bits(const struct ext_fs *fs, uint32_t group, uint32_t *from, ui
  * given to a file. */
 static int check_own(const struct ext_fs *fs, uint32_t group, const uint8_t *bits)
 {
-	for (uint32_t from = 0, to; own_bits(fs, group, &from, &to); from = to)
+	uint32_t end = ext_group_blocks(fs, group);
+
+	for (uint32_t from = 0, to; own_bits(fs, group, end, &from, &to); from = to)
 		if (ext_bits_find(bits, NULL, from, to, false) < to)
 			return ext_corrupt(fs, "block bitmap",
 					   "group %u: blocks of the file system itself are free",
@@ -190,9 +193,24 @@ static void make(const struct ext_fs *fs, uint32_t group, enum ext_bitmap kind,
 		 const struct about *of, uint8_t *bits)
 {
 	if (kind == EXT_BITMAP_BLOCKS)
-		for (uint32_t from = 0, to; own_bits(fs, group, &from, &to); from = to)
-			fill(bits, from, to - from, true);
+		for (uint32_t at = 0, to; own_bits(fs, group, of->bits, &at, &to); at = to)
+			fill(bits, at, to - at, true);
 	fill(bits, of->bits, fs->summary.block_size * 8 - of->bits, true);
+}
+
+/* Was it the last group, shorter, and without files? resize2fs leaves the bitmap of such a group
+ * as it was: beyond the old end all is set, before it only what is the file system's own. */
+static bool was_shorter(const struct ext_fs *fs, uint32_t group, const struct about *of,
+			const uint8_t *bits)
+{
+	uint32_t end = of->bits, own = 0;
+
+	while (end > 0 && ext_bits_find(bits, NULL, end - 1, end, true) < end)
+		end--;
+	for (uint32_t from = 0, to; own_bits(fs, group, end, &from, &to); from = to)
+		own += to - from;
+	return of->uninit == EXT_GROUP_BLOCK_UNINIT && end > 0 &&
+	       count_zeros(bits, end) + own == end;
 }
 
 /* Refuses the flag if the disk has the bitmap, with its checksum: the group is in use. */
@@ -205,7 +223,8 @@ static int check_never_written(const struct ext_fs *fs, uint32_t group, const st
 	if (error || !ext_has_checksums(fs))
 		return error;
 	is_there = checksum_of(fs, of, old->data) == of->checksum &&
-		   count_zeros(old->data, of->bits) != of->free;
+		   count_zeros(old->data, of->bits) != of->free &&
+		   !was_shorter(fs, group, of, old->data);
 	bcache_put(old);
 	return is_there ? ext_corrupt(fs, of->name, "group %u: new, but it is on the disk", group)
 			: 0;

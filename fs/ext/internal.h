@@ -155,7 +155,8 @@ void ext_own_forget(struct ext_fs *fs);
 int ext_own_add_journal(struct ext_fs *fs);
 
 /* What of it is among the blocks from `first` to `end` (exclusive), as far as it is in there: the
- * first run. False: there is none. */
+ * first run, which has a block at least. False: there is none, as of an empty range; so who goes on
+ * at a run's end comes to an end. */
 bool ext_own_run(const struct ext_fs *fs, uint64_t first, uint64_t end, struct ext_own *out);
 
 /* How many blocks of a file the map has numbers for, holes included. */

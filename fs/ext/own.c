@@ -40,7 +40,7 @@ bool ext_own_run(const struct ext_fs *fs, uint64_t first, uint64_t end, struct e
 {
 	uint32_t place = place_of(fs, first);
 
-	if (place == fs->own_count || fs->own[place].first >= end)
+	if (first >= end || place == fs->own_count || fs->own[place].first >= end)
 		return false;
 	*out = fs->own[place];
 	if (out->first < first)
