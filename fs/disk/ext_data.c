@@ -192,7 +192,7 @@ static int begin_write(struct disk_inode *inode)
 {
 	if (inode->mount->read_only || ext_is_read_only(inode->mount->fs))
 		return -EROFS;
-	inode->inode.modified = inode->inode.changed = inode_now();
+	inode->inode.modified = inode->inode.changed = ext_time_kept(inode->ext.fs, inode_now());
 	inode->is_changed = true;
 	inode->asked = 0;
 	return 0;
@@ -271,7 +271,7 @@ static __attribute__((noinline)) void note_access(struct disk_inode *inode, uint
 	if (inode->mount->read_only || inode->mount->no_access_time)
 		return;
 	if (!is_newer_than_changes(vfs) || now - vfs->accessed >= DAY_NS) {
-		vfs->accessed = now;
+		vfs->accessed = ext_time_kept(inode->ext.fs, now);
 		inode->is_changed = true;
 	}
 	if (is_newer_than_changes(vfs))

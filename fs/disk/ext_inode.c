@@ -194,9 +194,9 @@ int disk_inode_store(struct disk_inode *inode)
 	ext->mode = inode->inode.mode;
 	ext->owner = inode->inode.owner;
 	ext->group = inode->inode.group;
-	ext->accessed = inode->inode.accessed;
-	ext->modified = inode->inode.modified;
-	ext->changed = inode->inode.changed;
+	ext->accessed = inode->inode.accessed = ext_time_kept(ext->fs, inode->inode.accessed);
+	ext->modified = inode->inode.modified = ext_time_kept(ext->fs, inode->inode.modified);
+	ext->changed = inode->inode.changed = ext_time_kept(ext->fs, inode->inode.changed);
 	inode->is_changed = false;
 	inode->asked = 0;
 	inode->is_unsafe = true;

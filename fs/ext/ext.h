@@ -36,9 +36,11 @@ struct ext_inode {
 	uint32_t device; /* of a device: major << 8 | minor */
 	uint64_t size;	 /* bytes */
 	uint64_t blocks; /* sectors of 512 bytes, mapping blocks included */
-	int64_t accessed, modified, changed, created; /* ns since 1970 */
-	uint64_t attributes;			      /* block of the extended attributes, or 0 */
-	uint32_t map[15]; /* i_block: pointers, the root of an extent tree, or a short symlink */
+	/* In ns since 1970, modulo 2^64: from 1901, a negative number, to 2446, which is one, too
+	 */
+	int64_t accessed, modified, changed, created;
+	uint64_t attributes; /* block of the extended attributes, or 0 */
+	uint32_t map[15];    /* i_block: pointers, the root of an extent tree, or a short symlink */
 };
 
 /* Where a logical block is. */
@@ -83,6 +85,9 @@ struct ext_options {
 	enum ext_errors errors;
 	uint64_t (*now)(void); /* ns since 1970 */
 };
+
+/* A time as this file system keeps it: inodes of 128 bytes have whole seconds, until 2038. */
+int64_t ext_time_kept(const struct ext_fs *fs, int64_t time);
 
 /*
  * Mounts the file system on a device, read only. Returns 0 and the mount in *out; -EINVAL when

@@ -59,14 +59,12 @@ static uint64_t sectors_used(const struct ext_fs *fs, const struct ext_disk_inod
 	return disk->i_flags & EXT_FLAG_HUGE_FILE ? count << (fs->block_shift - 9) : count;
 }
 
-/* Seconds are signed, and the two lowest bits of `extra` continue them; the rest is ns. What 64
- * bits cannot say in ns, from the year 2262 on, is the last time that they can. */
+/* Seconds are signed, and the two lowest bits of `extra` continue them; the rest is ns. */
 static int64_t time_of(uint32_t seconds, uint32_t extra)
 {
-	const int64_t second = 1000000000, last = 9223372034; /* INT64_MAX / second - 2 */
 	int64_t whole = (int32_t)seconds + ((int64_t)(extra & 3) << 32);
 
-	return (whole < last ? whole : last) * second + (extra >> 2);
+	return (int64_t)((uint64_t)whole * 1000000000 + (extra >> 2));
 }
 
 /* Inodes of 128 bytes have whole seconds, and no time of creation. */

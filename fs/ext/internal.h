@@ -231,10 +231,10 @@ bool ext_commit_for_space(struct ext_fs *fs);
  * between changes. */
 int ext_commit_if_needed(struct ext_fs *fs);
 
-/* The time, in ns since 1970. */
+/* The time, in ns since 1970, as this file system keeps it. */
 static inline int64_t ext_now(const struct ext_fs *fs)
 {
-	return fs->options.now == NULL ? 0 : (int64_t)fs->options.now();
+	return fs->options.now == NULL ? 0 : ext_time_kept(fs, (int64_t)fs->options.now());
 }
 
 /* Seconds of a time, rounded down; *nanoseconds is the rest. */

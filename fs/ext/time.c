@@ -4,11 +4,23 @@
 
 #define NANOSECONDS 1000000000
 
-/* Divides a positive number: 2^31 seconds before 1970 is the earliest time there is. */
+/* Divides a positive number: 2^31 seconds before 1970 is the earliest time there is. The 2^34
+ * seconds from there on are less than 2^64 ns; that those after 2262 are negative numbers makes no
+ * difference here. */
 int64_t ext_seconds(int64_t time, uint32_t *nanoseconds)
 {
 	const uint64_t base = (uint64_t)1 << 31;
 
 	return (int64_t)(divide64((uint64_t)time + base * NANOSECONDS, NANOSECONDS, nanoseconds) -
 			 base);
+}
+
+int64_t ext_time_kept(const struct ext_fs *fs, int64_t time)
+{
+	uint32_t nanoseconds;
+	int64_t seconds = ext_seconds(time, &nanoseconds);
+
+	if (fs->inode_size > EXT_OLD_INODE_SIZE)
+		return time;
+	return seconds > INT32_MAX ? INT32_MAX * (int64_t)NANOSECONDS : time - nanoseconds;
 }

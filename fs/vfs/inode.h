@@ -117,7 +117,7 @@ struct inode {
 	uint32_t device; /* of a device: major << 8 | minor */
 	uint64_t size;
 	uint64_t blocks;		     /* in use, of 512 bytes */
-	int64_t accessed, modified, changed; /* ns since 1970, negative before */
+	int64_t accessed, modified, changed; /* ns since 1970, modulo 2^64: from 1901 to 2446 */
 	struct inode *mounted;		     /* the root of what is mounted here, or NULL */
 	struct inode *covers;		     /* of a mounted root: the directory it hides */
 	uint32_t writers, programs;	     /* of a regular file: open to write, open to be run */

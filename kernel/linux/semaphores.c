@@ -14,7 +14,8 @@
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 #include "kernel/linux/ipc.h"
-#include "kernel/syscall/user_time.h"
+#include "kernel/linux/user_time64.h"
+#include "kernel/syscall/syscall.h"
 #include "kernel/task/time.h"
 #include "kernel/task/wait.h"
 #include "mm/kmalloc.h"
@@ -252,14 +253,14 @@ static int operate(int32_t id, uint32_t address, uint32_t count, uint64_t deadli
 	return result;
 }
 
-static int operate_timed(const struct trap_frame *frame)
+/* With a time at a user address (0: none). */
+static int operate_timed(uint32_t id, uint32_t address, uint32_t count, uint32_t time,
+			 timespec_reader *take)
 {
 	uint64_t ns = 0;
-	int error = frame->ebp ? timespec_from_user(frame->ebp, &ns) : 0;
+	int error = time ? take(time, &ns) : 0;
 
-	return error ? error
-		     : operate(frame->ecx, frame->edi, frame->edx,
-			       frame->ebp ? time_ns() + ns : WAIT_FOREVER);
+	return error ? error : operate(id, address, count, time ? time_ns() + ns : WAIT_FOREVER);
 }
 
 /* The first one is undone first. */
@@ -477,7 +478,15 @@ int semaphore_call(const struct trap_frame *frame)
 	case IPC_SEMCTL:
 		return control_call(frame);
 	case IPC_SEMTIMEDOP:
-		return operate_timed(frame);
+		return operate_timed(frame->ecx, frame->edi, frame->edx, frame->ebp,
+				     timespec_from_user);
 	}
 	return -ENOSYS;
 }
+
+CALL(sys_semtimedop64,
+     operate_timed(frame->ebx, frame->ecx, frame->edx, frame->esi, timespec64_from_user))
+
+static const struct syscall calls[] SYSCALL_TABLE = {
+	{ 420, "semtimedop_time64", "dpdp", sys_semtimedop64 },
+};

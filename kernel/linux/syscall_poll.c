@@ -12,13 +12,14 @@
 #include "kernel/process/process.h"
 #include "kernel/task/time.h"
 #include "mm/user_copy.h"
-#include "kernel/syscall/user_time.h"
+#include "kernel/linux/user_time64.h"
 #include "kernel/task/wait.h"
 #include "mm/page_alloc.h"
 
 #define FEW	   16u /* waiters that are on the stack */
 #define MANY_ORDER 3   /* pages, as a power of two, for those of FILES_MAX files */
 #define MS	   1000000u
+#define WIDE	   0u /* a unit of time */
 #define SET_WORDS  (FILES_MAX / 32)
 
 _Static_assert(FILES_MAX * POLL_QUEUES * sizeof(struct waiter) <= PAGE_SIZE << MANY_ORDER,
@@ -240,21 +241,28 @@ static int select_until(const struct trap_frame *frame, uint64_t deadline)
 
 /* ---- times and masks ---- */
 
-/* Reads two words at a user address: seconds, and units of `unit` ns. Address 0: for ever.
- */
+/* Reads two words at a user address: seconds, and units of `unit` ns; or, if the unit is WIDE, two
+ * words of 64 bits, the second in ns. Address 0: for ever. */
 static int get_deadline(uint32_t address, uint32_t unit, uint64_t *deadline)
 {
+	uint64_t patience;
 	int32_t time[2];
 
 	*deadline = WAIT_FOREVER;
 	if (!address)
 		return 0;
-	if (copy_from_user(time, address, sizeof(time)))
-		return -EFAULT;
-	if (time[0] < 0 || time[1] < 0 || (uint32_t)time[1] >= 1000 * MS / unit)
-		return -EINVAL;
-	uint64_t patience = (uint64_t)time[0] * 1000 * MS + (uint64_t)time[1] * unit;
+	if (unit == WIDE) {
+		int error = timespec64_from_user(address, &patience);
 
+		if (error)
+			return error;
+	} else {
+		if (copy_from_user(time, address, sizeof(time)))
+			return -EFAULT;
+		if (time[0] < 0 || time[1] < 0 || (uint32_t)time[1] >= 1000 * MS / unit)
+			return -EINVAL;
+		patience = (uint64_t)time[0] * 1000 * MS + (uint64_t)time[1] * unit;
+	}
 	*deadline = patience ? time_ns() + patience : 0;
 	return 0;
 }
@@ -262,11 +270,14 @@ static int get_deadline(uint32_t address, uint32_t unit, uint64_t *deadline)
 /* Linux writes back how much of the time is left, and ignores an error of that write. */
 static void give_rest(uint32_t address, uint32_t unit, uint64_t deadline)
 {
-	uint64_t now = time_ns();
-	struct linux_timespec rest = timespec_of(deadline > now ? deadline - now : 0);
+	uint64_t now = time_ns(), left = deadline > now ? deadline - now : 0;
+	struct linux_timespec64 wide = timespec64_of(left);
+	struct linux_timespec rest = timespec_of(left);
 
-	rest.nanoseconds /= unit;
-	if (address)
+	if (address && unit == WIDE)
+		copy_to_user(address, &wide, sizeof(wide));
+	rest.nanoseconds /= unit ?: 1;
+	if (address && unit != WIDE)
 		copy_to_user(address, &rest, sizeof(rest));
 }
 
@@ -313,19 +324,25 @@ static int wait_with(const struct trap_frame *frame, uint32_t time, uint32_t uni
 
 CALL(sys_select, wait_with(frame, frame->edi, 1000, 0, select_until))
 CALL(sys_ppoll, wait_with(frame, frame->edx, 1, frame->esi, poll_until))
+CALL(sys_ppoll64, wait_with(frame, frame->edx, WIDE, frame->esi, poll_until))
 
-static int sys_pselect6(struct trap_frame *frame)
+static int pselect(const struct trap_frame *frame, uint32_t unit)
 {
 	uint32_t mask[2] = { 0, 0 }; /* its address and size */
 
 	if (frame->ebp && copy_from_user(mask, frame->ebp, sizeof(mask)))
 		return -EFAULT;
-	return wait_with(frame, frame->edi, 1, mask[0], select_until);
+	return wait_with(frame, frame->edi, unit, mask[0], select_until);
 }
+
+CALL(sys_pselect6, pselect(frame, 1))
+CALL(sys_pselect6_64, pselect(frame, WIDE))
 
 static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 142, "_newselect", "dpppp", sys_select },
 	{ 168, "poll", "pdd", sys_poll },
 	{ 308, "pselect6", "dppppp", sys_pselect6 },
 	{ 309, "ppoll", "pdppd", sys_ppoll },
+	{ 413, "pselect6_time64", "dppppp", sys_pselect6_64 },
+	{ 414, "ppoll_time64", "pdppd", sys_ppoll64 },
 };

@@ -17,7 +17,9 @@
 #define FALLOCATE_KEEP_SIZE  1u
 #define FALLOCATE_PUNCH_HOLE 2u /* alone: that would change the size */
 
-#define FIRST_SECOND INT32_MIN /* before 1970: the earliest time that a program can set */
+/* Inodes keep the times that ext4 can: 2^31 seconds before 1970 and 2^34 from there on. */
+#define FIRST_SECOND INT32_MIN
+#define LAST_SECOND  (FIRST_SECOND + (1ll << 34) - 1)
 
 /* ---- the three layouts ---- */
 
@@ -101,8 +103,8 @@ static int give_statx(struct inode *inode, uint32_t to, uint32_t unused)
 		.accessed = time_of(inode->accessed),
 		.changed = time_of(inode->changed),
 		.modified = time_of(inode->modified),
-		.device_major = inode->device >> 8,
-		.device_minor = inode->device & 0xff,
+		.device_major = inode->device >> 8 & 0xfff,
+		.device_minor = (inode->device & 0xff) | (inode->device >> 12 & ~0xffu),
 		.filesystem_major = inode->filesystem >> 8,
 		.filesystem_minor = inode->filesystem & 0xff,
 	};
@@ -224,6 +226,8 @@ static int sys_fallocate(struct trap_frame *frame)
 		return inode_is(file->inode, S_IFIFO) ? -ESPIPE : -ENODEV;
 	if (__builtin_add_overflow(offset, length, &end))
 		return -EFBIG;
+	if (!frame->ecx && (uint64_t)end > file->inode->size && vfs_room && !vfs_room(end - 1))
+		return -EFBIG;
 	if (file->inode->ops->allocate)
 		return file->inode->ops->allocate(file->inode, frame->ecx, offset, length);
 	if (frame->ecx || (uint64_t)end <= file->inode->size)
@@ -233,78 +237,87 @@ static int sys_fallocate(struct trap_frame *frame)
 
 /* ---- times ---- */
 
-/* One of the two times that a program gives: seconds, negative before 1970, and ns or (of the older
- * calls) microseconds. */
-struct time_request {
-	int32_t seconds;
-	uint32_t part;
-};
+/* What the two words of a time are, in the structures of the calls: the oldest has only one. */
+enum layout { SECONDS, MICROSECONDS, NANOSECONDS, NANOSECONDS_64 };
 
-static int set_time(int64_t *time, const struct time_request *request, uint32_t unit)
+/* The two times at a user address, with UTIME_NOW and UTIME_OMIT in their nanoseconds; address 0:
+ * both are now. */
+static int take_times(uint32_t address, enum layout layout, struct linux_timespec64 both[2])
 {
-	if (request->part == UTIME_NOW && unit == 1)
-		*time = inode_now();
-	else if (request->part >= NS / unit && !(request->part == UTIME_OMIT && unit == 1))
-		return -EINVAL;
-	else if (request->part != UTIME_OMIT)
-		*time = request->seconds * (int64_t)NS + request->part * unit;
+	uint32_t unit = layout == MICROSECONDS ? 1000 : 1, words = layout == SECONDS ? 1 : 2;
+	int32_t time[4];
+
+	both[0] = both[1] = (struct linux_timespec64){ 0, UTIME_NOW };
+	if (!address)
+		return 0;
+	if (layout == NANOSECONDS_64) {
+		int error = copy_from_user(both, address, 2 * sizeof(*both));
+
+		for (unsigned i = 0; i < 2; i++) /* programs may leave anything in the upper half */
+			both[i].nanoseconds &= UINT32_MAX;
+		return error ? -EFAULT : 0;
+	}
+	if (copy_from_user(time, address, 2 * words * sizeof(int32_t)))
+		return -EFAULT;
+	for (unsigned i = 0; i < 2; i++) {
+		both[i].seconds = time[i * words];
+		both[i].nanoseconds = words == 1 ? 0 : (uint32_t)time[2 * i + 1] * (int64_t)unit;
+	}
 	return 0;
 }
 
-/* `times` is the user address of the two, or 0 for the time now; their unit is `unit` ns. */
-static int change_times(struct inode *inode, uint32_t times, uint32_t unit)
+static int set_time(int64_t *time, const struct linux_timespec64 *wanted)
 {
-	struct time_request requests[2] = { { 0, UTIME_NOW }, { 0, UTIME_NOW } };
+	if (wanted->nanoseconds == UTIME_NOW)
+		*time = inode_now();
+	else if (wanted->nanoseconds == UTIME_OMIT)
+		return 0;
+	else if (wanted->nanoseconds >= NS)
+		return -EINVAL;
+	else if (wanted->seconds <= FIRST_SECOND)
+		*time = FIRST_SECOND * (int64_t)NS;
+	else if (wanted->seconds >= LAST_SECOND)
+		*time = (uint64_t)LAST_SECOND * NS;
+	else
+		*time = (uint64_t)wanted->seconds * NS + wanted->nanoseconds;
+	return 0;
+}
+
+static int change_times(struct inode *inode, uint32_t address, uint32_t layout)
+{
+	struct linux_timespec64 wanted[2];
 	int64_t both[2] = { inode->accessed, inode->modified };
 
 	if (mount_check_write(inode))
 		return -EROFS;
-	if (times && copy_from_user(requests, times, sizeof(requests)))
+	if (take_times(address, layout, wanted))
 		return -EFAULT;
-	for (unsigned i = 0; i < 2; i++)
-		if (set_time(&both[i], &requests[i], times ? unit : 1) != 0)
-			return -EINVAL;
+	if (set_time(&both[0], &wanted[0]) || set_time(&both[1], &wanted[1]))
+		return -EINVAL;
 	inode->accessed = both[0];
 	inode->modified = both[1];
 	inode_touch(inode, false);
 	return 0;
 }
 
-/* Two times that stay: then the file need not even be there. */
-static bool changes_nothing(uint32_t times)
+static int set_times(const struct trap_frame *frame, enum layout layout)
 {
-	struct time_request both[2];
+	struct linux_timespec64 both[2];
 
-	return times && !copy_from_user(both, times, sizeof(both)) && both[0].part == UTIME_OMIT &&
-	       both[1].part == UTIME_OMIT;
-}
-
-static int sys_utimensat(struct trap_frame *frame)
-{
-	if (changes_nothing(frame->edx))
+	/* Two times that stay: then the file need not even be there. */
+	if (!take_times(frame->edx, layout, both) && both[0].nanoseconds == UTIME_OMIT &&
+	    both[1].nanoseconds == UTIME_OMIT)
 		return 0;
 	if (!frame->ecx) /* futimens: the file is the descriptor's */
-		return change_file(frame->ebx, change_times, frame->edx, 1);
-	return call_at(frame->ebx, frame->ecx, frame->esi, change_times, frame->edx, 1);
+		return change_file(frame->ebx, change_times, frame->edx, layout);
+	return call_at(frame->ebx, frame->ecx, frame->esi, change_times, frame->edx, layout);
 }
 
-/* The oldest call has only seconds. */
-static int change_seconds(struct inode *inode, uint32_t times, uint32_t unused)
-{
-	int32_t seconds[2];
-
-	if (!times || mount_check_write(inode))
-		return change_times(inode, 0, unused);
-	if (copy_from_user(seconds, times, sizeof(seconds)))
-		return -EFAULT;
-	inode->accessed = seconds[0] * (int64_t)NS;
-	inode->modified = seconds[1] * (int64_t)NS;
-	inode_touch(inode, false);
-	return 0;
-}
-
-CALL(sys_utime, call_at(HERE, frame->ebx, 0, change_seconds, frame->ecx, 0))
-CALL(sys_utimes, call_at(HERE, frame->ebx, 0, change_times, frame->ecx, 1000))
+CALL(sys_utimensat, set_times(frame, NANOSECONDS))
+CALL(sys_utimensat64, set_times(frame, NANOSECONDS_64))
+CALL(sys_utime, call_at(HERE, frame->ebx, 0, change_times, frame->ecx, SECONDS))
+CALL(sys_utimes, call_at(HERE, frame->ebx, 0, change_times, frame->ecx, MICROSECONDS))
+CALL(sys_futimesat, call_at(frame->ebx, frame->ecx, 0, change_times, frame->edx, MICROSECONDS))
 
 /* ---- file systems ---- */
 
@@ -361,11 +374,13 @@ static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 269, "fstatfs64", "ddp", sys_fstatfs64 },
 	{ 271, "utimes", "sp", sys_utimes },
 	{ 298, "fchownat", "dsddx", sys_fchownat },
+	{ 299, "futimesat", "dsp", sys_futimesat },
 	{ 300, "fstatat64", "dspx", sys_fstatat64 },
 	{ 306, "fchmodat", "dso", sys_fchmodat },
 	{ 307, "faccessat", "dso", sys_faccessat },
 	{ 320, "utimensat", "dspx", sys_utimensat },
 	{ 324, "fallocate", "dxxxxx", sys_fallocate },
 	{ 383, "statx", "dsxxp", sys_statx },
+	{ 412, "utimensat_time64", "dspx", sys_utimensat64 },
 	{ 439, "faccessat2", "dsox", sys_faccessat2 },
 };

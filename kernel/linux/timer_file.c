@@ -126,8 +126,29 @@ static int sys_timerfd_settime64(struct trap_frame *frame)
 	return set(frame, true);
 }
 
+static int get(const struct trap_frame *frame, bool wide)
+{
+	struct file *file = descriptor_file(frame->ebx);
+
+	if (!file || file->ops != &timer_ops)
+		return file ? -EINVAL : -EBADF;
+	return interval_timer_give(&((struct timer_file *)file->private)->timer, frame->ecx, wide);
+}
+
+static int sys_timerfd_gettime(struct trap_frame *frame)
+{
+	return get(frame, false);
+}
+
+static int sys_timerfd_gettime64(struct trap_frame *frame)
+{
+	return get(frame, true);
+}
+
 static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 322, "timerfd_create", "dx", sys_timerfd_create },
 	{ 325, "timerfd_settime", "dxpp", sys_timerfd_settime },
+	{ 326, "timerfd_gettime", "dp", sys_timerfd_gettime },
+	{ 410, "timerfd_gettime64", "dp", sys_timerfd_gettime64 },
 	{ 411, "timerfd_settime64", "dxpp", sys_timerfd_settime64 },
 };

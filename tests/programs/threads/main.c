@@ -107,6 +107,7 @@ static const struct {
 	{ "sockets", part_sockets },
 	{ "terminals", part_terminals },
 	{ "settings", part_settings },
+	{ "wide", part_wide },
 	{ "random", part_random },
 	{ "events", part_events },
 	{ "system", part_system },
