@@ -59,20 +59,38 @@ class Wrong:
         return f"{self.run.name}:{position}{lost and f'-{lost}'}"
 
 
+def unsafe(what: Record, position: int) -> list[int]:
+    """The writes since the last flush before a position: each may be missing."""
+    first = max(what.drive.epoch(position), what.first)
+    entries = what.drive.entries
+    return [at for at in range(first, position) if entries[at].data and not entries[at].flags & FUA]
+
+
+def doubtful(what: Record) -> set[int]:
+    """Where something was promised, and the drive had finished no flush since it was begun."""
+    ends = zip(what.drive.entries, what.ends, strict=True)
+    flushes = [end for entry, end in ends if entry.flushes]
+    return {
+        finished(what.ends, safe)
+        for begun, safe in what.model.claims()
+        if finished(flushes, begun) == finished(flushes, safe)
+    }
+
+
 def cuts(what: Record, count: int) -> Iterator[Cut]:
-    """Half of them are where a promise has just been made, half have missing requests."""
+    """First where a promise is in doubt, at most half of them; then others, of which half are where
+    a promise has just been made, and half have missing requests."""
     chance = random.Random(what.run.seed)
     promised = [finished(what.ends, each) for each in what.model.promises()]
+    doubts = sorted(doubtful(what))
+    for position in chance.sample(doubts, min(len(doubts), count // 2)):
+        yield position, frozenset(unsafe(what, position))
+        count -= 1
     for number in range(count):
         position = chance.randint(what.first, len(what.ends))
         if number % 4 < 2 and promised:
             position = chance.choice(promised)
-        unsafe = range(max(what.drive.epoch(position), what.first), position)
-        open_ones = [
-            at
-            for at in unsafe
-            if what.drive.entries[at].data and not what.drive.entries[at].flags & FUA
-        ]
+        open_ones = unsafe(what, position)
         some = chance.sample(open_ones, chance.randint(0, len(open_ones)))
         yield position, frozenset(some if number % 2 else ())
 

@@ -169,6 +169,15 @@ class Model:
         own = (call for call in self.calls if call.flags & SYNCHRONOUS and call.result > 0)
         return sorted(call.returned for call in (*self._syncs, *own))
 
+    def claims(self) -> Iterator[tuple[float, float]]:
+        """When each change began, and from when it was said to be safe."""
+        every = [*self.names]
+        for file in self.files.values():
+            every += [file.sizes, *file.cells.values()]
+        for each in (change for changes in every for change in changes):
+            if math.isfinite(each.begun) and math.isfinite(each.safe):
+                yield each.begun, each.safe
+
     # ---- from calls to changes ----
 
     def _file(self, identity: Identity) -> File:
