@@ -5,8 +5,13 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 
+# A variable of Python's or pytest's in a person's environment changes nothing here, no grade above
+# all. PYTHON=NAME is for set-up.
+NAMED_PYTHON := $(PYTHON)
+$(foreach each,$(filter PYTHON% PYTEST_%,$(.VARIABLES)),$(eval unexport $(each)))
+
 BUILD  := build
-PYTHON := .venv/bin/python
+override PYTHON := .venv/bin/python
 export PYTHONDONTWRITEBYTECODE := 1
 
 # --- what a person may set ----------------------------------------------------------------------
@@ -50,14 +55,27 @@ help::
 	@echo "  make format     put the source into its form"
 	@echo "  make clean      remove what was built"
 
-setup:
-	@labs/tools/setup/setup.sh $(if $(filter grub,$(BOOT)),test,run)
+SETUP  = PYTHON=$(call quoted,$(NAMED_PYTHON)) labs/tools/setup/setup.sh
+
+setup: unix-lines
+	@$(SETUP) $(if $(filter grub,$(BOOT)),test,run)
+
+# A checkout with a carriage return at each line's end (core.autocrlf): no script runs.
+.PHONY: unix-lines
+unix-lines:
+	@! grep -q "$$(printf '\r')" labs/tools/setup/setup.sh || { \
+		echo "CRLF line ends, with which no script runs: see make doctor" >&2; exit 1; }
 
 $(if $(filter disk grub direct,$(BOOT)),,$(error BOOT=$(BOOT): disk, grub or direct))
 $(if $(filter yes no,$(BREADTH)),,$(error BREADTH=$(BREADTH): yes or no))
+
+# A word for the shell, whatever is in it; an option of a program for a variable that a person set.
+quoted = '$(subst ','\'',$1)'
+option = $(if $($1),--$2 $(call quoted,$($1)))
+
 CORE  := $(filter no,$(BREADTH))
 OPTIONS = --build $(OUT) --boot $(BOOT) --memory $(MEM) --seed $(SEED) \
-	$(if $(SCRIPT),--script '$(SCRIPT)')
+	$(call option,SCRIPT,script)
 RUN   = $(PYTHON) -m labs.tools.machine.run $(OPTIONS)
 DEBUG = $(PYTHON) -m labs.tools.debugging.debug $(OPTIONS)
 
@@ -65,42 +83,45 @@ DEBUG = $(PYTHON) -m labs.tools.debugging.debug $(OPTIONS)
 # ends (labs/tools/machine/work_folder.py).
 AS_CHILD = MAKE_PROCESS=$$PPID exec
 
+# One make builds at a time: two in one tree would write to the same files.
+ALONE = flock -w 1800 $(BUILD)/.lock
+
 # What is built is said on stderr: the output is the guest's.
 run: setup
-	@$(MAKE) -s LESSON=$(LESSON) image-$(BOOT) $(HOST_TOOLS) >&2
+	@$(ALONE) $(MAKE) -s LESSON=$(LESSON) image-$(BOOT) $(HOST_TOOLS) >&2
 	@$(AS_CHILD) $(RUN)
 
 gdb: setup-test
-	@$(MAKE) -s LESSON=$(LESSON) image-$(BOOT) $(HOST_TOOLS)
+	@$(ALONE) $(MAKE) -s LESSON=$(LESSON) image-$(BOOT) $(HOST_TOOLS)
 	@$(AS_CHILD) $(DEBUG)
 
 hint: setup
-	@$(PYTHON) -m labs.tools.course.hint '$(EX)' $(if $(LAYER),--layer '$(LAYER)')
+	@$(PYTHON) -m labs.tools.course.hint $(call quoted,$(EX)) $(call option,LAYER,layer)
 
 # GRADING is for instructors: labs/author.mk.
 grade: setup-test
-	@$(AS_CHILD) $(PYTHON) -m labs.tools.grading.grade --lesson '$(LESSON)' \
-		$(if $(CORE),--core) $(if $(EX),--exercise '$(EX)') $(GRADING)
+	@$(AS_CHILD) $(PYTHON) -m labs.tools.grading.grade --lesson $(call quoted,$(LESSON)) \
+		$(if $(CORE),--core) $(call option,EX,exercise) $(GRADING)
 
 replay: setup-test
-	@$(AS_CHILD) $(PYTHON) -m labs.tools.debugging.replay --test '$(TEST)' \
-		$(if $(MODE),--mode '$(MODE)') $(if $(BATCH),--batch '$(BATCH)')
+	@$(AS_CHILD) $(PYTHON) -m labs.tools.debugging.replay --test $(call quoted,$(TEST)) \
+		$(call option,MODE,mode) $(call option,BATCH,batch)
 
 map: setup
-	@$(PYTHON) -m labs.tools.course.walk '$(LESSON)'
+	@$(PYTHON) -m labs.tools.course.walk $(call quoted,$(LESSON))
 
 diff: setup
-	@$(PYTHON) -m labs.tools.course.difference '$(LESSON)'
+	@$(PYTHON) -m labs.tools.course.difference $(call quoted,$(LESSON))
 
 .PHONY: setup-test
-setup-test:
-	@labs/tools/setup/setup.sh test
+setup-test: unix-lines
+	@$(SETUP) test
 
 measure: setup-test
 	@test -z "$(CORE)" || { echo "make measure: its commands are breadth"; exit 1; }
 	@test -f labs/$(LAB)/measure.py || { echo "make measure: say LESSON=1 or another"; exit 1; }
-	@$(MAKE) -s image-disk $(HOST_TOOLS)
-	@$(PYTHON) -m labs.$(LAB).measure --build $(OUT) --predict '$(PREDICT)'
+	@$(ALONE) $(MAKE) -s image-disk $(HOST_TOOLS)
+	@$(PYTHON) -m labs.$(LAB).measure --build $(OUT) --predict $(call quoted,$(PREDICT))
 
 doctor:
 	@python3 labs/tools/setup/doctor.py
@@ -274,8 +295,8 @@ ifneq ($(filter fs/files.c,$(LISTED)),)
 HOST_TOOLS += user-programs
 OPTIONS    += --user $(BUILD)/user/bin
 endif
-OPTIONS    += $(if $(CORE),--core) $(if $(PROGRAMS),--programs '$(PROGRAMS)') \
-	$(if $(DEBIAN),--debian '$(DEBIAN)')
+OPTIONS    += $(if $(CORE),--core) $(call option,PROGRAMS,programs) \
+	$(call option,DEBIAN,debian)
 ifneq ($(filter command,$(origin CMD)),)
 export TEXT_OF_CMD := $(value CMD)
 OPTIONS    += --command "$$TEXT_OF_CMD"

@@ -38,6 +38,8 @@ help::
 	@echo "                    ONLY='4.6-*'            what of these has such a name"
 	@echo "                    REPEAT=20               instead: this many half-finished submissions a"
 	@echo "                                            lesson, graded three times, idle and busy"
+	@echo "                    ENVIRONMENTS=20         instead: this many exercises a lesson, graded in"
+	@echo "                                            twelve environments: variables, locales, folders"
 	@echo "  make mistakes   what a student reads after a usual mistake (tests/mistakes):"
 	@echo "                    LESSON=1 ONLY='1.2-*' [RENEW=yes]"
 	@echo "  make bench      instructions per operation, here and on Linux (labs/bench)"
@@ -52,35 +54,36 @@ help::
 	@echo "                  minutes: [SET='base text/tar']"
 	@echo "  make test-fast  the same without the slow parts, for the loop while you write"
 
-TASKS_OF_CRASH = $(if $(TASKS),--tasks '$(TASKS)') $(if $(COUNT),--count '$(COUNT)') \
-	$(if $(KIND),--kind '$(KIND)') $(if $(MUTANT),--mutant '$(MUTANT)') $(if $(ONLY),--only '$(ONLY)')
+TASKS_OF_CRASH = $(call option,TASKS,tasks) $(call option,COUNT,count) \
+	$(call option,KIND,kind) $(call option,MUTANT,mutant) $(call option,ONLY,only)
 
 ifneq ($(TASKS)$(ONLY),)
 crash: setup
-	@$(MAKE) -s LESSON=storage image-direct user-programs
-	@$(AS_CHILD) $(PYTHON) -m labs.storage.crash.tasks --seed '$(SEED)' $(TASKS_OF_CRASH)
+	@$(ALONE) $(MAKE) -s LESSON=storage image-direct user-programs
+	@$(AS_CHILD) $(PYTHON) -m labs.storage.crash.tasks --seed $(call quoted,$(SEED)) $(TASKS_OF_CRASH)
 else
 crash: setup
-	@$(AS_CHILD) $(PYTHON) -m labs.storage.crash --seed '$(SEED)' \
-		$(if $(STATES),--states '$(STATES)') $(if $(filter full,$(SCALE)),--scale full) $(if $(MUTANT),--mutant '$(MUTANT)')
+	@$(AS_CHILD) $(PYTHON) -m labs.storage.crash --seed $(call quoted,$(SEED)) \
+		$(call option,STATES,states) $(if $(filter full,$(SCALE)),--scale full) \
+		$(call option,MUTANT,mutant)
 endif
 
 fuzz: setup
-	@$(AS_CHILD) $(PYTHON) -m labs.storage.fuzz --seed '$(SEED)' \
-		$(if $(SECONDS),--seconds '$(SECONDS)') $(if $(IMAGE),--image '$(IMAGE)') \
-		$(if $(TARGET),--target '$(TARGET)')
+	@$(AS_CHILD) $(PYTHON) -m labs.storage.fuzz --seed $(call quoted,$(SEED)) \
+		$(call option,SECONDS,seconds) $(call option,IMAGE,image) \
+		$(call option,TARGET,target)
 
 layouts: setup-test
-	@$(MAKE) -s LESSON=storage image-direct user-programs
+	@$(ALONE) $(MAKE) -s LESSON=storage image-direct user-programs
 	@$(IN_MEMORY) LAYOUTS='$(or $(LAYOUTS),all)' $(PYTHON) -m pytest $(AT_ONCE) tests/test_ext_layouts.py
 
 fsx: setup
-	@$(MAKE) -s LESSON=storage image-direct user-programs
-	@$(AS_CHILD) $(PYTHON) -m labs.storage.$(if $(TOGETHER),together,fsx) --seed '$(SEED)' \
-		$(if $(TOGETHER),$(if $(TASKS),--tasks '$(TASKS)')) $(if $(COUNT),--count '$(COUNT)') $(if $(KIND),--kind '$(KIND)')
+	@$(ALONE) $(MAKE) -s LESSON=storage image-direct user-programs
+	@$(AS_CHILD) $(PYTHON) -m labs.storage.$(if $(TOGETHER),together,fsx) --seed $(call quoted,$(SEED)) \
+		$(if $(TOGETHER),$(call option,TASKS,tasks)) $(call option,COUNT,count) $(call option,KIND,kind)
 
 start: setup
-	@$(PYTHON) -m labs.tools.course.start '$(LESSON)' '$(DIR)'
+	@$(PYTHON) -m labs.tools.course.start $(call quoted,$(LESSON)) $(call quoted,$(DIR))
 
 slides: setup-test
 	@$(PYTHON) -m sphinx -q -W -b revealjs slides $(BUILD)/slides
@@ -94,23 +97,27 @@ tables: setup
 	@$(PYTHON) -m labs.tools.course.tables
 
 # All lessons, unless one is named.
-THE_LESSON = $(if $(filter command environment override,$(origin LESSON)),--lesson '$(LESSON)')
-GRADING = $(if $(SUBMISSION),--submission '$(SUBMISSION)') $(if $(OUTPUT),--output '$(OUTPUT)') \
+THE_LESSON = $(if $(filter command environment override,$(origin LESSON)),--lesson $(call quoted,$(LESSON)))
+GRADING = $(call option,SUBMISSION,submission) $(call option,OUTPUT,output) \
 	$(SEED_OF_RUN)
-SEED_OF_RUN = $(if $(filter command environment,$(origin SEED)),--seed '$(SEED)')
+SEED_OF_RUN = $(if $(filter command environment,$(origin SEED)),--seed $(call quoted,$(SEED)))
 
 mistakes: setup-test
 	@$(IN_MEMORY) $(PYTHON) -m labs.tools.proving.mistakes $(THE_LESSON) \
-		$(if $(ONLY),--only '$(ONLY)') $(if $(SAMPLE),--sample '$(SAMPLE)' $(SEED_OF_RUN)) $(if $(RENEW),--renew)
+		$(call option,ONLY,only) $(if $(SAMPLE),--sample $(call quoted,$(SAMPLE)) $(SEED_OF_RUN)) $(if $(RENEW),--renew)
 
 ifdef REPEAT
 prove: setup-test
-	@$(IN_MEMORY) $(AS_CHILD) $(PYTHON) -m labs.tools.proving.prove_repeat --count '$(REPEAT)' $(SEED_OF_RUN) \
-		$(THE_LESSON)
+	@$(IN_MEMORY) $(AS_CHILD) $(PYTHON) -m labs.tools.proving.prove_repeat \
+		--count $(call quoted,$(REPEAT)) $(SEED_OF_RUN) $(THE_LESSON)
+else ifdef ENVIRONMENTS
+prove: setup-test
+	@$(AS_CHILD) $(PYTHON) -m labs.tools.proving.prove_environments \
+		--count $(call quoted,$(ENVIRONMENTS)) $(SEED_OF_RUN) $(THE_LESSON) $(call option,ONLY,only)
 else
 prove: setup-test
 	@$(IN_MEMORY) $(AS_CHILD) $(PYTHON) -m labs.tools.proving.prove $(THE_LESSON) \
-		$(if $(SAMPLE),--sample '$(SAMPLE)' $(SEED_OF_RUN)) $(if $(CHANGED),--changed) $(if $(ONLY),--only '$(ONLY)')
+		$(if $(SAMPLE),--sample $(call quoted,$(SAMPLE)) $(SEED_OF_RUN)) $(if $(CHANGED),--changed) $(call option,ONLY,only)
 endif
 
 # Instructions per operation: the same program with two C libraries, the compiler's and our own.
@@ -131,11 +138,11 @@ bench-files: $(BENCH) $(SHARES)
 
 ifdef STORAGE
 bench: setup-test
-	@$(MAKE) -s LESSON=storage image-direct user-programs
+	@$(ALONE) $(MAKE) -s LESSON=storage image-direct user-programs
 	@$(AS_CHILD) $(PYTHON) -m labs.bench.storage
 else
 bench: setup-test
-	@$(MAKE) -s bench-files
+	@$(ALONE) $(MAKE) -s bench-files
 	@$(PYTHON) -m labs.bench.bench --kernel $(BUILD)/lesson$(BENCH_LESSON)/kernel.elf \
 		--programs $(BENCH) --shares $(SHARES)
 endif
@@ -143,9 +150,10 @@ endif
 # The last lesson and the storage lab have nearly all there is to compile: one make each compiles it
 # on all processors. Warnings are errors, as students' trees, which take these objects, must have
 # none.
-AT_FULL_WIDTH = $(MAKE) -s -j$$(nproc) CI=1
+AT_FULL_WIDTH = $(ALONE) $(MAKE) -s -j$$(nproc) CI=1
 BUILD_ALL = $(AT_FULL_WIDTH) LESSON=$(lastword $(LESSONS)) image-disk user-programs && \
-	$(AT_FULL_WIDTH) LESSON=storage everything && $(MAKE) -s CI=1 all-lessons
+	$(AT_FULL_WIDTH) LESSON=storage everything && \
+	$(ALONE) $(MAKE) -s CI=1 all-lessons
 
 # Two processes a processor: while a test waits, another one works. A process that has no test left
 # takes some from another one.
@@ -173,7 +181,7 @@ all-lessons: everything bench-files
 
 # Debian's programs on the latest kernel, compared with this machine's Linux: a table.
 debian: setup-test
-	@$(MAKE) -s LESSON=6 image-direct user-programs
+	@$(ALONE) $(MAKE) -s LESSON=6 image-direct user-programs
 	@$(PYTHON) -m tests.debian_programs $(SET)
 
 # What is said on the command line (DIST, WHO, COMMAND) reaches it in its environment.

@@ -27,6 +27,7 @@ from labs.tools.guest.initramfs import archive, folder, regular
 from labs.tools.guest.package import PackageError
 from labs.tools.machine import linux
 from labs.tools.machine.bounded import run_within
+from labs.tools.machine.command import in_a_line
 from labs.tools.machine.qemu_command import Config, ConfigError, qemu_command, quoted
 from labs.tools.machine.work_folder import environment_in, work_folder
 
@@ -197,4 +198,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(in_a_line("make bench", main))

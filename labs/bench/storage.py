@@ -23,6 +23,7 @@ from labs.bench.table import replace_table
 from labs.storage import fsx
 from labs.tools.guest.initramfs import regular
 from labs.tools.guest.package import PackageError
+from labs.tools.machine.command import in_a_line
 from labs.tools.machine.linux import linux_package, said_by
 from labs.tools.machine.machine import run
 from labs.tools.machine.qemu_command import Config, Drive
@@ -220,4 +221,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(in_a_line("make bench", main))

@@ -36,6 +36,7 @@ from labs.tools.course.measurement import (
 )
 from labs.tools.debugging.debug import DebugError
 from labs.tools.debugging.stamps import NotReachedError, instructions_to
+from labs.tools.machine.command import in_a_line
 from labs.tools.machine.machine import run
 from labs.tools.machine.monitor import MonitorLost
 from labs.tools.machine.qemu_command import SECTOR_SIZE, Config
@@ -327,4 +328,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(in_a_line("make measure", main))

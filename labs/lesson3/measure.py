@@ -36,6 +36,7 @@ from labs.tools.course.measurement import (
     write_csv,
 )
 from labs.tools.guest.initramfs import archive, regular
+from labs.tools.machine.command import in_a_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -292,4 +293,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(in_a_line("make measure", main))

@@ -35,6 +35,7 @@ from labs.tools.course.measurement import (
     save_plot,
     write_csv,
 )
+from labs.tools.machine.command import in_a_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -395,4 +396,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(in_a_line("make measure", main))

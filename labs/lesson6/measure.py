@@ -48,6 +48,7 @@ from labs.tools.course.measurement import (
 from labs.tools.guest.debian import debian_root
 from labs.tools.guest.initramfs import InitramfsError, archive, folder, from_host, regular
 from labs.tools.guest.package import PackageError
+from labs.tools.machine.command import in_a_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -396,4 +397,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(in_a_line("make measure", main))

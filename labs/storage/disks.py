@@ -23,6 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+from labs.tools.machine.command import in_a_line
+
 FULL_BYTES = 2_000_398_934_016
 FULL_READS = 100_000
 BLOCK_BYTES = 4096
@@ -330,4 +332,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(in_a_line("disks", main))

@@ -33,6 +33,7 @@ from pathlib import Path
 from labs.tools.guest.initramfs import Entry, regular
 from labs.tools.guest.package import PackageError
 from labs.tools.guest.programs import COMMAND, busybox, guest_root
+from labs.tools.machine.command import in_a_line
 from labs.tools.machine.linux import linux_machine, linux_package, said_by
 from labs.tools.machine.machine import run
 from labs.tools.machine.qemu_command import Config, Drive
@@ -379,4 +380,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(in_a_line("make fsx", main))

@@ -36,6 +36,7 @@ from labs.storage.crash.building import (
 from labs.storage.crash.building import OPTIONS as WARNINGS
 from labs.storage.crash.workloads import make_tree, pattern
 from labs.tools.machine.bounded import run_within
+from labs.tools.machine.command import in_a_line
 
 BUILT = ROOT / "build" / "fuzz"
 GUIDED = ("-O2", "-std=gnu11", "-g", "-fno-sanitize-recover=all")
@@ -186,4 +187,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(in_a_line("make fuzz", main))

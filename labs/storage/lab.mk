@@ -29,11 +29,12 @@ LAB   := storage
 LISTS := $(LESSONS:%=labs/lesson%/sources) $(wildcard $(LESSONS:%=labs/lesson%/breadth)) \
 	$(wildcard labs/storage/sources labs/storage/breadth)
 RUN    = $(PYTHON) -m labs.storage.run $(OPTIONS) --reads $(READS) --scale $(SCALE) \
-	$(if $(ROOT),--root '$(ROOT)')
+	$(call option,ROOT,root)
 DEBUG  = $(RUN) --gdb
-EXPERIMENT = $(PYTHON) -m labs.storage.experiments '$(X)' --build $(OUT) --predict '$(PREDICT)'
+EXPERIMENT = $(PYTHON) -m labs.storage.experiments $(call quoted,$(X)) --build $(OUT) \
+	--predict $(call quoted,$(PREDICT))
 RANDOM_READS = $(PYTHON) -m labs.storage.x1 $(OPTIONS) --reads $(READS) --scale $(SCALE) \
-	--predict '$(PREDICT)' $(if $(FILE),--file '$(FILE)')
+	--predict $(call quoted,$(PREDICT)) $(call option,FILE,file)
 HOST_TOOLS := $(BUILD)/host/lab-file
 # For the lab half of the memory is the block cache: at full size 91,000 pointer blocks are read.
 ifeq ($(filter full 1,$(SCALE)) $(origin MEM),$(SCALE) file)
@@ -42,7 +43,8 @@ endif
 endif
 
 lab: setup-test
-	@$(MAKE) -s LESSON=$(LESSON) image-direct $(HOST_TOOLS) $(if $(FILE),$(BUILD)/host/seekrw) >&2
+	@$(ALONE) $(MAKE) -s LESSON=$(LESSON) image-direct $(HOST_TOOLS) \
+		$(if $(FILE),$(BUILD)/host/seekrw) >&2
 	@$(AS_CHILD) $(if $(filter-out 1,$(X)),$(EXPERIMENT),$(RANDOM_READS))
 
 $(BUILD)/host/lab-file: labs/storage/labfile.c Makefile

@@ -24,6 +24,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from labs.storage.disk_model import SECTOR_BYTES, Access, Request, drive, names, parameters, replay
+from labs.tools.machine.command import in_a_line
 from labs.tools.machine.work_folder import work_folder
 
 PLUGIN = Path(__file__).with_name("nbd_plugin.py")
@@ -130,4 +131,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(in_a_line("nbd", main))

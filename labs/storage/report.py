@@ -28,6 +28,7 @@ from labs.storage.disks import (
     chosen_experiment,
 )
 from labs.storage.workload import ExtentLayout, PointerLayout, RawLayout, simulate
+from labs.tools.machine.command import in_a_line
 
 KINDS = ("data", "mapping", "other")
 WIDTH = 80
@@ -416,4 +417,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(in_a_line("report", main))

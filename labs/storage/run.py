@@ -19,6 +19,7 @@ from labs.storage.disk_model import SECTOR_BYTES, Request
 from labs.tools.debugging.debug import debug
 from labs.tools.guest.initramfs import InitramfsError, regular
 from labs.tools.guest.root_image import make_root_image
+from labs.tools.machine.command import typed_path
 from labs.tools.machine.qemu_command import Config, Drive
 from labs.tools.machine.run import (
     converse,
@@ -52,7 +53,9 @@ def parse_arguments() -> argparse.Namespace:
     """The command line of `make run`."""
     parser = parser_of("make run")
     parser.add_argument("--gdb", action="store_true", help="under gdb")
-    parser.add_argument("--root", type=Path, metavar="IMAGE", help="the root: made if not there")
+    parser.add_argument(
+        "--root", type=typed_path, metavar="IMAGE", help="the root: made if not there"
+    )
     return checked(parser, parser.parse_args())
 
 

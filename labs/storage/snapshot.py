@@ -14,6 +14,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from labs.tools.machine.command import in_a_line
+
 SECTOR = 512
 MAGIC = 0x70416E53
 HEADER = struct.Struct("<4IQ")  # magic, valid, version, sectors of a chunk; ours: of the origin
@@ -79,4 +81,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(in_a_line("snapshot", main))

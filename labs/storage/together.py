@@ -19,6 +19,7 @@ from pathlib import Path
 
 from labs.storage.crash.building import run_tool
 from labs.storage.crash.tasks_guest import KINDS, TasksError, machine, make_image
+from labs.tools.machine.command import in_a_line
 from labs.tools.machine.machine import run
 from labs.tools.machine.qemu_command import Drive
 
@@ -79,4 +80,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(in_a_line("make fsx", main))

@@ -45,6 +45,7 @@ from labs.storage.report import (
 )
 from labs.storage.run import checked, experiment_of, measured, parser_of
 from labs.tools.course.measurement import MeasurementError, Question, predictions
+from labs.tools.machine.command import typed_path
 from labs.tools.machine.run import guarded, is_terminal
 
 OUT = Path("build/lab/report")
@@ -487,7 +488,9 @@ def main() -> int:
     """Runs the command line; returns the exit status."""
     parser = parser_of("make lab")
     parser.add_argument("--predict", default="", help="two numbers, in the questions' order")
-    parser.add_argument("--file", type=Path, help="read this file or device of this computer, too")
+    parser.add_argument(
+        "--file", type=typed_path, help="read this file or device of this computer, too"
+    )
     parser.add_argument("--out", type=Path, default=OUT)
     return lab(checked(parser, parser.parse_args()))
 

@@ -11,6 +11,7 @@ from labs.storage.crash import mutants
 from labs.storage.crash.building import VARIANTS, build
 from labs.storage.crash.laboratory import BARS, Figures, Laboratory, show_state
 from labs.storage.crash.workloads import named
+from labs.tools.machine.command import in_a_line
 
 MEMORY = Path("/dev/shm")
 
@@ -88,4 +89,4 @@ def print_figures(figures: Figures, full: bool) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(in_a_line("make crash", main))

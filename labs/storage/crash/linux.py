@@ -28,6 +28,7 @@ from labs.storage.crash.log import SECTOR, read_log
 from labs.tools.guest.initramfs import archive
 from labs.tools.guest.package import PackageError
 from labs.tools.guest.programs import busybox, guest_root
+from labs.tools.machine.command import in_a_line
 from labs.tools.machine.linux import linux_machine, said_by
 from labs.tools.machine.machine import run
 from labs.tools.machine.qemu_command import Config, Drive
@@ -197,4 +198,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(in_a_line("crash.linux", main))

@@ -21,6 +21,7 @@ from labs.storage.crash.building import make_image, variant_named
 from labs.storage.crash.guest import GuestError, Recording, dump_state, record
 from labs.tools.guest.package import PackageError
 from labs.tools.machine.bounded import run_within
+from labs.tools.machine.command import in_a_line
 
 Content = Callable[[Path, int], str]
 """Says what is wrong with files after a cut with this many marks before it; "" if nothing is."""
@@ -176,4 +177,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(in_a_line("crash.programs", main))

@@ -33,6 +33,7 @@ from labs.storage.crash.building import ROOT, run_tool
 from labs.storage.crash.log import FUA, Layout
 from labs.storage.crash.tasks_guest import KERNEL, KINDS, Record, Run, TasksError, read, record
 from labs.storage.crash.tasks_model import State, finished
+from labs.tools.machine.command import in_a_line
 
 KEPT = ROOT / "build/crash/tasks"
 MEMORY = Path("/dev/shm")
@@ -285,4 +286,4 @@ def hunt_all(options: argparse.Namespace, place: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(in_a_line("make crash", main))

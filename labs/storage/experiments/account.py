@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from labs.tools.machine.command import in_a_line
+
 SUPERBLOCK = 1024
 MAGIC = 0xEF53
 SPARSE_SUPER, HUGE_FILE, HAS_64BIT, META_BG, BIGALLOC = 0x1, 0x8, 0x80, 0x10, 0x200
@@ -196,4 +198,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(in_a_line("account", main))

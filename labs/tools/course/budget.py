@@ -20,6 +20,7 @@ from labs.tools.course.exercises import ROOT, lessons
 from labs.tools.course.reading import STORAGE, belonging, folder_of
 from labs.tools.course.rooms import PARTS, code_lines, existing, part_of, with_headers
 from labs.tools.course.source_lists import linked
+from labs.tools.machine.command import in_a_line
 
 BY_PART = {"core": 10_400, "breadth": 6_500, "storage": 7_000}  # the core: of its last kernel
 BY_LESSON = 2_800  # of the core, added
@@ -133,4 +134,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(in_a_line("make budget", main))

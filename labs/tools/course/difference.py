@@ -23,6 +23,7 @@ from labs.tools.course.exercises import (
 )
 from labs.tools.course.reading import entries, summary
 from labs.tools.course.source_lists import BREADTH, CORE, changes
+from labs.tools.machine.command import in_a_line
 
 PROGRAM = "make diff"
 COLOURS = {"+": "\033[32m", "-": "\033[31m", "@": "\033[36m"}
@@ -100,4 +101,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(in_a_line("make diff", main))

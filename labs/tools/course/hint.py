@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from labs.tools.course.exercises import ROOT, Exercise, ExerciseError, by_id, regions, word_of
+from labs.tools.machine.command import in_a_line
 
 MEMORY = ROOT / "build" / "hints.json"
 ATTEMPTS = ROOT / "build" / "attempts.json"
@@ -122,4 +123,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(in_a_line("make hint", main))

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from labs.tools.course.exercises import STORAGE, ExerciseError, number_of
 from labs.tools.course.student_tree import TreeError, contents
+from labs.tools.machine.command import in_a_line, typed_path
 
 DATE = "2026-01-01T00:00:00+00:00"
 AUTHOR = ("Apprentice", "apprentice@localhost")
@@ -79,13 +80,13 @@ def main() -> int:
     """Runs the command line; returns the exit status."""
     parser = argparse.ArgumentParser(prog=PROGRAM, allow_abbrev=False)
     parser.add_argument("lesson", metavar="LESSON")
-    parser.add_argument("directory", metavar="DIR")
+    parser.add_argument("directory", metavar="DIR", type=typed_path)
     options = parser.parse_args()
     try:
-        if not options.directory:
+        if options.directory == Path():
             raise TreeError("say where: make start LESSON=1 DIR=../my-kernel")
         lesson = number_of(options.lesson)
-        count = start(lesson, Path(options.directory))
+        count = start(lesson, options.directory)
     except (TreeError, ExerciseError) as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)
         return 1
@@ -95,4 +96,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(in_a_line("make start", main))

@@ -39,7 +39,8 @@ from labs.tools.course.source_lists import ever_linked
 
 # What each tree has, if it is there.
 ALWAYS = (
-    *(".clang-format", ".editorconfig", ".gitignore", "LICENSE", "Makefile", "pyproject.toml"),
+    *(".clang-format", ".editorconfig", ".gitattributes", ".gitignore"),
+    *("LICENSE", "Makefile", "pyproject.toml"),
     *(
         "boot/*",
         "kernel/report/exercise.h",

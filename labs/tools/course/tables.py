@@ -10,6 +10,7 @@ from pathlib import Path
 from labs.tools.course import budget, reading, room_readme
 from labs.tools.course.exercises import ROOT, lessons
 from labs.tools.course.student_tree import listed
+from labs.tools.machine.command import in_a_line
 
 
 def texts(root: Path = ROOT) -> Iterator[tuple[Path, str]]:
@@ -40,4 +41,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(in_a_line("make tables", main))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from labs.tools.course.exercises import ROOT, ExerciseError
+from labs.tools.machine.command import in_a_line
 
 PROGRAM = "make map"
 COLUMNS = 96
@@ -93,4 +94,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(in_a_line("make map", main))

@@ -30,6 +30,7 @@ from labs.tools.debugging.replay_plugin import Story, read_story
 from labs.tools.debugging.steps import Narrator, last_run, shortened, steps_of
 from labs.tools.grading.lab import HostRun
 from labs.tools.grading.lab_plan import MODES
+from labs.tools.machine.command import in_a_line, own_environment
 from labs.tools.machine.machine import run
 from labs.tools.machine.qemu_command import Config, ConfigError
 from labs.tools.machine.result import Outcome, Result
@@ -135,7 +136,7 @@ def told(node: str, directory: Path, mode: str) -> tuple[Config | HostRun, Story
     done = subprocess.run(
         command,
         cwd=ROOT,
-        env=environment_in(directory),
+        env=environment_in(directory, own_environment()),
         capture_output=True,
         text=True,
         check=False,
@@ -188,4 +189,4 @@ def first_lines(result: Result) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(in_a_line("make replay", main))

@@ -20,6 +20,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from pathlib import Path
 
 from labs.tools.course import hint
@@ -44,9 +45,11 @@ from labs.tools.grading.grade_report import (
 from labs.tools.grading.grade_words import own_report
 from labs.tools.grading.lab_plan import Job
 from labs.tools.grading.test_run import WORKERS, TestRunError, run_tests
+from labs.tools.machine.command import in_a_line, own_environment, typed_path
 from labs.tools.machine.work_folder import command_folder
 
 SECRET = "APPRENTICE_SECRET"  # an instructor's word: without it nobody can tell a run's questions
+FOLDERS_LOOKED_AT = 1000
 DISTRUST = "grade: WITHOUT A SANDBOX: the submission can read every file that you can"
 
 
@@ -83,10 +86,10 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--lesson", required=True)
     made.add_argument("--exercise", default="", help="only this one; its lesson counts then")
     made.add_argument(
-        "--submission", type=Path, help="the student's tree; this one is the reference"
+        "--submission", type=typed_path, help="the student's tree; this one is the reference"
     )
     made.add_argument("--seed", default="", help="what the hidden tests' questions are made from")
-    made.add_argument("--output", type=Path, help="where the reports go")
+    made.add_argument("--output", type=typed_path, help="where the reports go")
     made.add_argument("--workers", type=int, default=WORKERS)
     made.add_argument("--core", action="store_true", help="the kernel without the breadth")
     made.add_argument("--without-sandbox", action="store_true", help="trust the submission")
@@ -126,6 +129,7 @@ def grade_submission(
 ) -> None:
     """Prints the points of a submission, and writes its reports. `work` is for its trees."""
     require_directory(options.submission)
+    require_files(options.submission, [path for each in exercises for path in each.files])
     if options.without_sandbox:
         print(DISTRUST, file=sys.stderr)
     programs = ["user-programs"] if exercises[0].lesson == STORAGE else []
@@ -146,6 +150,19 @@ def require_directory(submission: Path) -> None:
         raise GradeError(f"{submission} is not a directory") from None
     except OSError as error:
         raise GradeError(f"{submission} cannot be read: {error.strerror}") from error
+
+
+def require_files(submission: Path, wanted: Sequence[str]) -> None:
+    """Raises GradeError where not one of the files is at its place: it says where they are."""
+    if not wanted or any((submission / path).exists() for path in wanted):
+        return
+    for place, _, names in islice(os.walk(submission), FOLDERS_LOOKED_AT):
+        if any(Path(place, path).exists() for path in wanted):
+            raise GradeError(f"the files are in {place}: say SUBMISSION={place}")
+        if here := [path for path in wanted if Path(path).name in names]:
+            found = Path(place, Path(here[0]).name)
+            raise GradeError(f"{found} is to be {submission / here[0]}, and so all: in folders")
+    raise GradeError(f"{submission} has none of the files: {', '.join(sorted(set(wanted)))}")
 
 
 def graded(
@@ -190,24 +207,14 @@ def build_reference(lesson: int, core: bool = False, *targets: str) -> None:
     """Builds what every graded tree is made from, and other targets of the Makefile. Raises
     GradeError with the compiler's words."""
     breadth = "no" if core else "yes"
-    command = [
-        "make",
-        "-s",
-        f"LESSON={word_of(lesson)}",
-        f"BREADTH={breadth}",
-        "image-disk",
-        *targets,
-    ]
+    words = [f"LESSON={word_of(lesson)}", f"BREADTH={breadth}", "image-disk", *targets]
+    (ROOT / "build").mkdir(exist_ok=True)
+    command = ["flock", "build/.lock", "make", "-s", *words]  # as the Makefile does
     done = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, check=False, env=clean_environment()
+        command, cwd=ROOT, capture_output=True, text=True, check=False, env=own_environment()
     )
     if done.returncode != 0:
         raise GradeError(f"the reference does not build:\n{done.stdout}{done.stderr}")
-
-
-def clean_environment() -> dict[str, str]:
-    """The environment without what the make around us hands down."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
 
 
 def seed_of(submission: Path, exercises: Sequence[Exercise]) -> str:
@@ -224,4 +231,4 @@ def seed_of(submission: Path, exercises: Sequence[Exercise]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(in_a_line("make grade", main))

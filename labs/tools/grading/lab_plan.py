@@ -14,6 +14,7 @@ import json
 import os
 import re
 import resource
+import sys
 import time
 from collections import Counter
 from dataclasses import asdict, dataclass, replace
@@ -112,7 +113,9 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    """Makes the marker known, and starts the plan."""
+    """Makes the marker known, and starts the plan. Raises UsageError where no test can fail."""
+    if sys.flags.optimize:
+        raise pytest.UsageError("Python runs without assertions: unset PYTHONOPTIMIZE, drop -O")
     config.addinivalue_line("markers", MARKER)
     plan = Plan(config)
     config.stash[LAB_OF] = plan.lab_of

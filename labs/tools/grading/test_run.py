@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from labs.tools.grading.lab_course import settled
+from labs.tools.machine.command import own_environment
 from labs.tools.machine.patience import told
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -144,8 +145,7 @@ def spread(workers: int) -> list[str]:
 def run_pytest(command: list[str], log: Path, temporary: Path) -> int:
     """Runs pytest and all it starts in a group of processes, and lets none of them survive. Its
     temporary files go to `temporary`."""
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "MAKE"))}
-    environment |= {"TMPDIR": str(temporary)}
+    environment = own_environment() | {"TMPDIR": str(temporary)}
     with log.open("wb") as stream:
         process = subprocess.Popen(
             command, cwd=ROOT, stdout=stream, stderr=stream, env=environment, process_group=0

@@ -38,6 +38,8 @@ def write_files(entries: Iterable[Entry], top: Path) -> int:
 
 def make_root_image(image: Path, entries: Iterable[Entry]) -> None:
     """Makes the image, as plain mkfs.ext4 does. Raises InitramfsError, with the tool's words."""
+    if not image.parent.is_dir():
+        raise InitramfsError(f"{image}: there is no folder {image.parent}")
     with tempfile.TemporaryDirectory(dir=image.parent) as directory:
         top, unfinished = Path(directory, "root"), Path(directory, "image")
         top.mkdir()

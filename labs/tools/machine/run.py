@@ -22,6 +22,7 @@ from labs.tools.guest.debian import debian_root
 from labs.tools.guest.initramfs import Entry, InitramfsError, archive
 from labs.tools.guest.package import PackageError
 from labs.tools.guest.programs import COMMAND, busybox, guest_root
+from labs.tools.machine.command import in_a_line, typed_path
 from labs.tools.machine.explain import header_problem
 from labs.tools.machine.machine import Machine, exit_status, run
 from labs.tools.machine.patience import Silence, told
@@ -62,7 +63,9 @@ def machine_options(program: str) -> argparse.ArgumentParser:
     parser.add_argument("--script", help="commands for the kernel, separated by semicolons")
     parser.add_argument("--user", type=Path, help="the folder of the course's programs")
     parser.add_argument("--core", action="store_true", help="without Debian's programs")
-    parser.add_argument("--programs", type=Path, metavar="DIR", help="its files are the guest's")
+    parser.add_argument(
+        "--programs", type=typed_path, metavar="DIR", help="its files are the guest's"
+    )
     parser.add_argument("--debian", metavar="NAMES", help="Debian's packages in the guest's root")
     parser.add_argument("--command", help="a command for the guest's shell")
     return parser
@@ -219,12 +222,14 @@ def main() -> int:
 def guarded(program: str, command: Callable[[], int]) -> int:
     """Runs a command; what it cannot do becomes one line that names the cause, and status 1. The
     command does not outlive the make that runs it, nor the terminal where it talks to a person."""
-    end_with_caller(of_a_person=is_terminal())
-    try:
+
+    def with_caller() -> int:
+        end_with_caller(of_a_person=is_terminal())
         return command()
-    except (ConfigError, GuestFailure, InitramfsError, PackageError) as error:
-        print(f"{program}: {error}", file=sys.stderr)
-        return 1
+
+    return in_a_line(
+        program, with_caller, (ConfigError, GuestFailure, InitramfsError, PackageError)
+    )
 
 
 if __name__ == "__main__":

@@ -22,12 +22,14 @@ from pathlib import Path
 from threading import Lock
 
 from labs.tools.machine import keeper
+from labs.tools.machine.command import CommandError
 from labs.tools.machine.keeper import FOLDER_VARIABLE, PREFIX, SHORT_PLACE
 
 SOCKET_PATH_LIMIT = 66  # bytes of a directory's path that leave room for the socket's name
 STARTED_BY = "MAKE_PROCESS"  # the process of the make that started us, if one says so
 ENDING = (signal.SIGTERM, signal.SIGHUP)
 ENDING_SECONDS = 30  # what tidies up takes less
+OTHER_PLACES = (Path("/var/tmp"), Path("/dev/shm"), Path(__file__).resolve().parents[3] / "build")
 
 
 class KeeperLine:
@@ -81,11 +83,11 @@ def work_folder(purpose: str, place: Path | None = None) -> Iterator[Path]:
 def command_folder(purpose: str) -> Iterator[Path]:
     """A work folder for a whole command: all temporary files of this process and of what it starts
     go there, and whatever it has started ends with it, at the latest with the make that runs it.
-    Within it a signal that asks for the end raises SystemExit."""
+    Programs in it can be run. Within it a signal that asks for the end raises SystemExit."""
     if STARTED_BY in os.environ:
         end_with_caller()
     before = tempfile.tempdir, dict(os.environ)
-    with endings_raise(), work_folder(purpose) as folder:
+    with endings_raise(), work_folder(purpose, place_of_programs()) as folder:
         tempfile.tempdir = str(folder)
         os.environ.update(environment_in(folder))
         try:
@@ -136,6 +138,26 @@ def environment_in(folder: Path, base: Mapping[str, str] = os.environ) -> dict[s
     """The environment for a process that is to end with this one and its folder, and for all that
     it starts; its temporary files go into the folder."""
     return {**base, FOLDER_VARIABLE: str(folder), "TMPDIR": str(folder)}
+
+
+def place_of_programs() -> Path | None:
+    """Where programs in a temporary folder can be run, None for its usual place: /tmp is mounted
+    without that (noexec) on many machines. Raises CommandError where there is no such place."""
+    usual = Path(short_directory() or tempfile.gettempdir())
+    if runs_programs(usual):
+        return None
+    for place in OTHER_PLACES:
+        if os.access(place, os.W_OK) and runs_programs(place):
+            return place
+    raise CommandError(
+        f"no program can be run in {usual}, nor in {', '.join(map(str, OTHER_PLACES))} (mounted "
+        "noexec, or not writable): set TMPDIR to a folder where it can"
+    )
+
+
+def runs_programs(place: Path) -> bool:
+    """Whether the place is there, and not mounted noexec."""
+    return place.is_dir() and not os.statvfs(place).f_flag & os.ST_NOEXEC
 
 
 def short_directory() -> str | None:

@@ -38,6 +38,7 @@ from labs.tools.grading.grade_words import ALL_PASS, own_report
 from labs.tools.grading.graded_tree import handout, open_tree
 from labs.tools.grading.lab_plan import Job
 from labs.tools.grading.test_run import WORKERS, TestResult, TestRunError, run_tests
+from labs.tools.machine.command import in_a_line
 from labs.tools.machine.work_folder import command_folder
 
 DIRECTORY = ROOT / "tests/mistakes"
@@ -292,4 +293,4 @@ def parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(in_a_line("make mistakes", main))

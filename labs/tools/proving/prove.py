@@ -45,6 +45,7 @@ from labs.tools.grading.graded_tree import handout_files
 from labs.tools.grading.lab_plan import Job
 from labs.tools.grading.sandbox import SandboxUnavailable
 from labs.tools.grading.test_run import WORKERS, TestResult, TestRunError, run_tests
+from labs.tools.machine.command import in_a_line
 from labs.tools.machine.work_folder import command_folder
 from labs.tools.proving.mistakes import main as mistakes_kept
 from labs.tools.proving.prove_cheats import Cheat, cheats_of, lay_cheat
@@ -331,4 +332,4 @@ def cheat_line(proof: Proof, cheat: Cheat) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(in_a_line("make prove", main))

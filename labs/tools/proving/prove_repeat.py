@@ -24,6 +24,7 @@ from labs.tools.course.exercises import ROOT, Exercise, every_lesson, number_of,
 from labs.tools.grading.grade import build_reference, graded
 from labs.tools.grading.grade_report import gradescope, text_report
 from labs.tools.grading.graded_tree import handout_files
+from labs.tools.machine.command import in_a_line
 from labs.tools.machine.work_folder import command_folder
 from labs.tools.proving.prove_mutants import changed_files, mutants_of
 
@@ -148,4 +149,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(in_a_line("make prove", main))

@@ -61,6 +61,10 @@ VERSION_OPTIONS = {"nasm": "-v", "mkfs.ext4": "-V", "debugfs": "-V"}
 
 
 LATER = "later"  # the next command of make sees to it
+DOS_LINES = """\
+Not ready: the files of this tree have CRLF line ends, with which no script runs. Git made them so
+(core.autocrlf). Commit what you have changed, and let Git write the files again:
+  git config core.autocrlf false && git rm -rq --cached . && git reset -q --hard"""
 FINE = ("ok", "unused", "unavailable", LATER)
 
 
@@ -246,14 +250,18 @@ def pinned_clang_format() -> Finding:
 
 def leave_for_later(findings: list[Finding]) -> bool:
     """In a tree without .venv, nothing of it is a failure: the next command makes it, if there
-    is a Python that can. Returns whether that is so."""
+    is a Python that can. After make run alone the next command adds to it what that does without.
+    Returns whether there is none yet."""
     can_make = any(each.name == "python-with-venv" and not each.failed for each in findings)
-    if (ROOT / ".venv").exists() or not can_make:
+    is_there = (ROOT / ".venv").exists()
+    states = {each.needed: each.failed for each in findings if each.name == ".venv"}
+    is_for_run = states == {"run": False, "test": True}
+    if not can_make or (is_there and not is_for_run):
         return False
     for each in findings:
         if each.name in OF_ENVIRONMENT and each.failed:
             each.state, each.where = LATER, "the next command of make puts it into .venv"
-    return True
+    return not is_there
 
 
 def chinese_font() -> Finding:
@@ -301,20 +309,30 @@ def main() -> int:
     # mkfs and debugfs are not in the PATH of a normal user.
     os.environ["PATH"] = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
     os.environ["LC_ALL"] = "C"
+    if has_dos_lines():
+        print(DOS_LINES)
+        return 1
     findings = [*needed_things(), qemu_abilities(), gdb_abilities(), python_packages()]
     findings += [pinned_clang_format(), chinese_font(), disk_space()]
     position = next((i + 1 for i, each in enumerate(findings) if each.name == "i386-compiler"), 0)
     findings[position:position] = toolchain_candidates()
     is_fresh = leave_for_later(findings)
     print_table(findings)
-    failed = [each.name for each in findings if each.failed]
+    failed = [each for each in findings if each.failed]
     print()
-    print(verdict(len(failed), is_fresh))
+    print(verdict(len(failed), is_fresh, all(each.needed == "test" for each in failed)))
     return 1 if failed else 0
 
 
-def verdict(failed: int, is_fresh: bool) -> str:
-    """The last line."""
+def has_dos_lines() -> bool:
+    """Whether the tree was checked out with CRLF line ends, with which no script runs."""
+    return b"\r\n" in (TOOLS / "setup.sh").read_bytes()
+
+
+def verdict(failed: int, is_fresh: bool, only_test: bool) -> str:
+    """The last line. only_test: what failed is not needed for make run."""
+    if failed and only_test:
+        return f"Ready for make run. {failed} to fix for the others, which install what is missing."
     if failed:
         return (
             f"Not ready: {failed} to fix. make run installs what is missing, if you may use sudo."

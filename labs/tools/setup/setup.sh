@@ -28,6 +28,13 @@ fail() {
 	exit 1
 }
 
+# What failed may be a disk that is full: the tools' own words do not say so.
+say_if_full() {
+	printf '%4096s' '' 2>/dev/null >build/room ||
+		say "nothing can be written to $PWD/build: is the disk full, or protected?"
+	rm -f build/room
+}
+
 # ---- what is there ----------------------------------------------------------------------------
 
 has() {
@@ -301,6 +308,7 @@ prepare() {
 	ready "$1" && return
 	lock
 	ready "$1" && return
+	trap '[ $? = 0 ] || say_if_full' EXIT
 	: >"$log"
 	install_packages "$1"
 	environment_ready "$1" || make_environment "$1"

@@ -1,0 +1,97 @@
+"""What all commands of the Makefile have in common: the environment of what they start, paths that
+a person types, and what that person reads when something here goes wrong.
+
+sys.exit(in_a_line("make grade", main))
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+DETAILS = ROOT / "build/details.txt"
+STREAMS = 3  # descriptors that each program finds open
+INTERRUPTED = 130  # what a shell says after ^C
+
+# What changes how a Python or a pytest works, and what the make around us hands down.
+OUTSIDE = ("PYTHON", "PYTEST_", "MAKE")
+BYTECODE = "PYTHONDONTWRITEBYTECODE"  # the Makefile sets it, and it changes no result
+
+
+class CommandError(RuntimeError):
+    """What a command cannot do; the text is for a person."""
+
+
+def own_environment(base: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The environment for a Python, a pytest or a make of ours: they do the same whatever a person
+    has set for their own (PYTHONOPTIMIZE would take the checks away, PYTEST_ADDOPTS add tests)."""
+    return {k: v for k, v in base.items() if k == BYTECODE or not k.startswith(OUTSIDE)}
+
+
+def typed_path(text: str) -> Path:
+    """A path that a person typed, for argparse. A shell leaves ~ alone in DIR='~/x'."""
+    path = os.path.expanduser(text)
+    if path.startswith("~"):
+        raise argparse.ArgumentTypeError(f"{text}: there is no such user (./{text} is a file here)")
+    return Path(path)
+
+
+def open_streams() -> None:
+    """What a shell has closed (make run <&-) becomes /dev/null: else Python has no such stream, and
+    the next file that is opened becomes one."""
+    while (opened := os.open(os.devnull, os.O_RDWR)) < STREAMS:
+        os.set_inheritable(opened, True)
+    os.close(opened)
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 (it stays open)
+
+
+def in_a_line(
+    program: str, command: Callable[[], int], known: tuple[type[BaseException], ...] = ()
+) -> int:
+    """Runs a command, and returns its exit status. Errors that are `known` say all themselves; of
+    any other one a person reads the cause, and where the details are."""
+    open_streams()
+    try:
+        return command()
+    except (CommandError, *known) as error:
+        say(f"{program}: {error}")
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:  # as with | head
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except Exception as error:
+        say(f"{program}: {cause(error)}{where_details_are()}")
+    return 1
+
+
+def say(words: str) -> None:
+    """Tells a person who may have closed the terminal."""
+    with suppress(OSError):
+        print(words, file=sys.stderr, flush=True)
+
+
+def cause(error: Exception) -> str:
+    """An error in a line."""
+    if isinstance(error, OSError) and error.strerror:
+        place = f"{error.filename}: " if error.filename else ""
+        return f"{place}{error.strerror}"
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+
+
+def where_details_are() -> str:
+    """Writes the trace back to a file; words that name it, or none where that cannot be done."""
+    try:
+        DETAILS.parent.mkdir(exist_ok=True)
+        DETAILS.write_text(traceback.format_exc())
+    except OSError:
+        return ""
+    return f"\n  details: {os.path.relpath(DETAILS)}"

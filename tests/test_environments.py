@@ -1,0 +1,198 @@
+"""A command does the same in whatever environment a person starts it, and says in a line what it
+cannot do: labs/tools/machine/command.py, the Makefile, labs/tools/proving/prove_environments.py."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from labs.tools.course.exercises import by_id
+from labs.tools.grading.grade import GradeError, require_files
+from labs.tools.grading.grade_report import Score, reasons
+from labs.tools.grading.test_run import TestResult
+from labs.tools.machine import command, work_folder
+from labs.tools.machine.command import (
+    CommandError,
+    in_a_line,
+    own_environment,
+    typed_path,
+)
+from labs.tools.proving.prove_environments import ENVIRONMENTS
+
+ROOT = Path(__file__).resolve().parent.parent
+TRAP = {
+    "PYTHONOPTIMIZE": "2",
+    "PYTHONPATH": "/nowhere",
+    "PYTEST_ADDOPTS": "-x",
+    "PYTHONINSPECT": "1",
+}
+FORMAT = by_id("1.3")
+
+
+# ---- variables ----------------------------------------------------------------------------------
+
+
+def test_environment_of_a_python_is_ours() -> None:
+    kept = {"PATH": "/bin", "PYTHONDONTWRITEBYTECODE": "1", "CC": "gcc"}
+    assert own_environment(kept | TRAP | {"MAKEFLAGS": "-k", "MAKELEVEL": "3"}) == kept
+
+
+def test_make_hands_no_variable_of_pythons_down() -> None:
+    """Asked is a Python that a recipe of the Makefile starts, with its own words for it."""
+    words = 'import os; print(*sorted(k for k in os.environ if k[:6] in ("PYTHON", "PYTEST")))'
+    rule = f"shown: ; @$(PYTHON) -c '{words}'"
+    done = subprocess.run(
+        ["make", "-s", "-f", "Makefile", "-f", "-", "shown"], cwd=ROOT, input=rule, text=True,
+        env={**os.environ, **TRAP}, capture_output=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.split() == ["PYTHONDONTWRITEBYTECODE"]
+
+
+def test_pytest_refuses_to_run_without_assertions() -> None:
+    done = subprocess.run(
+        [sys.executable, "-O", "-m", "pytest", "-q", "tests/test_environments.py"],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "Python runs without assertions: unset PYTHONOPTIMIZE" in done.stderr
+
+
+def test_environments_are_twelve_of_their_own() -> None:
+    assert len({each.name for each in ENVIRONMENTS}) == len(ENVIRONMENTS) == 12
+
+
+# ---- what a person reads ------------------------------------------------------------------------
+
+
+def failing(error: BaseException):
+    def fail() -> int:
+        raise error
+
+    return fail
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (KeyError("x"), "make it: KeyError: 'x'\n  details: {}\n"),
+        (OSError(28, "No space left on device", "a/b"), "make it: a/b: No space left on device\n"),
+        (CommandError("say more"), "make it: say more\n"),
+        (RuntimeError(""), "make it: RuntimeError\n"),
+    ],
+)
+def test_any_error_is_a_line(tmp_path, monkeypatch, capsys, error, words) -> None:
+    monkeypatch.setattr(command, "DETAILS", tmp_path / "build/details.txt")
+    assert in_a_line("make it", failing(error)) == 1
+    said = capsys.readouterr().err
+    assert said.startswith(words.format(os.path.relpath(command.DETAILS)))
+    if not isinstance(error, CommandError):
+        assert "Traceback" in command.DETAILS.read_text()
+
+
+def test_every_command_says_its_errors_in_a_line() -> None:
+    """Each program of the Makefile's ends through in_a_line, or through what does."""
+    ends = re.compile(r'^if __name__ == "__main__":\n((?: .*\n)+)', re.MULTILINE)
+    for path in sorted((ROOT / "labs").rglob("*.py")):
+        last = ends.search(path.read_text())
+        if last and path.name not in ("doctor.py", "keeper.py", "disk_model.py"):
+            assert re.search(r"\b(in_a_line|guarded)\(", last[1]), path
+
+
+def test_closed_streams_are_opened() -> None:
+    line = (
+        "import labs.tools.machine.command as c, sys, os; c.open_streams(); "
+        "print(sys.stdin.isatty(), os.readlink('/proc/self/fd/0'))"
+    )
+    done = subprocess.run(
+        ["sh", "-c", 'exec "$@" <&-', "sh", sys.executable, "-c", line],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout == "False /dev/null\n"
+
+
+def test_a_typed_home_is_expanded(monkeypatch) -> None:
+    monkeypatch.setenv("HOME", "/srv/me")
+    assert typed_path("~/x") == Path("/srv/me/x")
+    assert typed_path("a~/~") == Path("a~/~")
+    with pytest.raises(Exception, match="no such user"):
+        typed_path("~nobody-of-this-name/x")
+
+
+@pytest.mark.parametrize("text", ["a'b", "it's; echo $HOME", 'a "b" \\', "''"])
+def test_quotes_reach_the_program(text) -> None:
+    done = subprocess.run(
+        ["make", "-s", "-f", "Makefile", "-f", "-", "shown", f"DIR={text.replace('$', '$$')}"],
+        cwd=ROOT, input="shown: ; @printf '%s' $(call quoted,$(DIR))", text=True,
+        capture_output=True, check=True,
+    )  # fmt: skip
+    assert done.stdout == text
+
+
+def test_every_word_of_a_person_is_quoted() -> None:
+    for name in ("Makefile", "labs/author.mk", "labs/storage/lab.mk"):
+        recipes = (ROOT / name).read_text()
+        assert not re.findall(r"'\$\((?!subst)[A-Z]+\)'", recipes), name
+
+
+def test_lines_end_as_they_were_committed() -> None:
+    """A checkout with CRLF has no script that runs."""
+    assert "* -text" in (ROOT / ".gitattributes").read_text()
+
+
+# ---- where programs run -------------------------------------------------------------------------
+
+
+def test_a_folder_that_runs_programs_is_looked_for(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(work_folder, "OTHER_PLACES", (Path("/nowhere"), tmp_path))
+    assert work_folder.place_of_programs() is None
+    monkeypatch.setattr(work_folder, "runs_programs", lambda place: place == tmp_path)
+    assert work_folder.place_of_programs() == tmp_path
+    monkeypatch.setattr(work_folder, "runs_programs", lambda place: False)
+    with pytest.raises(CommandError, match="set TMPDIR to a folder where it can"):
+        work_folder.place_of_programs()
+    assert (
+        not work_folder.runs_programs(Path("/proc"))
+        or not os.statvfs("/proc").f_flag & os.ST_NOEXEC
+    )
+
+
+# ---- where a submission's files are -------------------------------------------------------------
+
+
+def laid_out(folder: Path, *paths: str) -> Path:
+    for path in paths:
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text("text")
+    return folder
+
+
+def test_a_submission_in_its_place_is_taken(tmp_path) -> None:
+    require_files(laid_out(tmp_path, FORMAT.files[0]), FORMAT.files)
+    require_files(tmp_path, ())
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        (f"lesson1-anna/{FORMAT.files[0]}", r"the files are in .*/lesson1-anna: say SUBMISSION="),
+        (Path(FORMAT.files[0]).name, r"/format.c is to be .*/kernel/lib/format.c"),
+        ("essay.txt", r"has none of the files: .*kernel/lib/format.c"),
+    ],
+)
+def test_a_submission_elsewhere_is_told(tmp_path, path, words) -> None:
+    with pytest.raises(GradeError, match=words):
+        require_files(laid_out(tmp_path, path), FORMAT.files)
+
+
+def test_a_missing_file_is_not_called_unwritten() -> None:
+    test = TestResult(
+        "1.3", "1.3", "t.py::test", "", 1, True, False,
+        "exercise 1.3 is not written yet (Formatted printing)", "icount",
+    )  # fmt: skip
+    assert len(reasons(Score(FORMAT, (test,)))) == 1
+    assert reasons(Score(FORMAT, (test,), ("x.c is missing",))) == ["x.c is missing"]
