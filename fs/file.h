@@ -56,6 +56,7 @@ struct file {
 	/* Of a file that was opened in a file system (fs/vfs); else NULL. */
 	struct inode *inode, *directory; /* references; where it was found, NULL: it has no name */
 	void (*forget)(struct file *file); /* the last reference is gone */
+	uint32_t mount_errors;		   /* of write-back, that syncfs need not tell it */
 	bool is_program;		   /* it is being run */
 };
 

@@ -21,16 +21,28 @@ OPTIONS = (
     f"-I{ROOT}",
 )
 SANITIZE = ("-Werror", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
-SOURCES = ("fs/disk/ext_inode.c", "tests/host/inodes/main.c")
+SOURCES = ("fs/disk/ext_inode.c", "fs/disk/ext_sync.c", "tests/host/inodes/main.c")
 SECONDS = 60
 
 
-@pytest.mark.parametrize(("links", "places"), [(0, 3), (1, 0)])
-def test_an_inode_ends_once(tmp_path, links, places):
-    """Whatever the task waits for: the pages, the lock, or the next task behind it. A file that has
-    names does not wait."""
-    program = tmp_path / "inodes"
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    program = tmp_path_factory.mktemp("inodes") / "inodes"
     command = ["gcc", *OPTIONS, *SANITIZE, *(ROOT / each for each in SOURCES), "-o", program]
     subprocess.run(command, check=True)
+    return program
+
+
+@pytest.mark.parametrize(("links", "places"), [(0, 3), (1, 0)])
+def test_an_inode_ends_once(program, links, places):
+    """Whatever the task waits for: the pages, the lock, or the next task behind it. A file that has
+    names does not wait."""
     done = run_within([program, str(links)], capture_output=True, text=True, seconds=SECONDS)
     assert (done.stdout, done.returncode) == (f"{places}\n", 0), done.stderr[-2000:]
+
+
+def test_what_is_committed(program):
+    """By fsync and fdatasync: no more than is needed; by another task, too; each failure is told to
+    who waits, and to who asks later. Over the end of the numbers."""
+    done = run_within([program, "sync"], capture_output=True, text=True, seconds=SECONDS)
+    assert (done.stdout, done.returncode) == ("", 0), done.stdout + done.stderr[-2000:]

@@ -464,3 +464,15 @@ def test_a_map_that_names_metadata_is_not_followed(ext, tmp_path, variant, chang
     assert any("are the file system's own" in line for line in lines)
     assert "error EUCLEAN" in lines
     assert peek(image, table * 1024 + 256, "<H") != (0,)
+
+
+def test_what_was_freed_in_many_groups(ext, tmp_path):
+    """More groups than the open transaction can note (EXT_PENDING): the next change, whatever it
+    is, commits first, and is not out of memory."""
+    image = make_image(tmp_path / "a.img", 24 * MIB, "-t ext4 -b 1024 -g 256 -N 512 -J size=4")
+    names = [f"/f{number}" for number in range(80)]
+    made = [line for name in names for line in (f"create {name}", f"write {name} 0 204800 1")]
+    for change in ("mkdir /d", f"symlink {'t' * 200} /s"):
+        removed = [f"unlink {name}" for name in names]
+        lines = ext.write(image, *made, "sync", *removed, change)
+        assert not [line for line in lines if line.startswith("error")]

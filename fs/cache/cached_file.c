@@ -16,7 +16,8 @@
  *
  * A run is read into memory of its own, without any lock, and then put into the cache page by page
  * without sleeping: its pages take the places of those that mm/page_cache.c has just put there. If
- * the disk's contents were changed meanwhile (`changes`), the run is out of date, and read again.
+ * the disk's contents were changed meanwhile (`changes`), or pages of it are on their way to the
+ * disk and not in the cache any more, the run is out of date, and read again.
  */
 #include "fs/cache/cached_file.h"
 
@@ -65,8 +66,8 @@ static uint32_t window_at(struct cached_file *file, uint32_t index, uint32_t lea
 	return count;
 }
 
-/* Reads a run, as it is on the disk when this returns. If it changed meanwhile, once more, and
- * nobody may write then. */
+/* Reads a run, as it is on the disk when this returns. If it changed meanwhile, or is about to,
+ * once more, and nobody may write then. */
 static int read_run(struct cached_file *file, uint32_t index, void *run, uint32_t *count)
 {
 	uint64_t offset = (uint64_t)index << PAGE_SHIFT;
@@ -77,7 +78,8 @@ static int read_run(struct cached_file *file, uint32_t index, void *run, uint32_
 		*count = 1;
 		error = file->ops->read(file, offset, run, PAGE_SIZE);
 	}
-	if (error || changes == file->changes)
+	if (error || (changes == file->changes &&
+		      (index >= file->run_end || index + *count <= file->run_first)))
 		return error;
 	mutex_lock(&file->write_back);
 	error = file->ops->read(file, offset, run, *count << PAGE_SHIFT);
@@ -263,7 +265,7 @@ static int may_write(struct cached_file *file, uint32_t index)
 {
 	if (file->is_failing) {
 		file->is_failing = false;
-		return file->error;
+		return file->errors.last;
 	}
 	return file->ops->will_write ? file->ops->will_write(file, index) : 0;
 }
@@ -308,23 +310,25 @@ static struct cached_file *file_of_open(struct file *open)
 
 int cached_file_open(struct file *open)
 {
-	open->private = (void *)(uintptr_t)file_of_open(open)->errors;
+	open->private = (void *)(uintptr_t)errors_sample(&file_of_open(open)->errors);
 	return 0;
+}
+
+int cached_file_sync_of(struct cached_file *file, struct file *open, bool data_only)
+{
+	uint32_t seen = (uintptr_t)open->private;
+
+	cached_file_write_back(file, 0, UINT32_MAX);
+	int error = file->ops->commit(file, data_only), told = errors_tell(&file->errors, &seen);
+
+	open->private = (void *)(uintptr_t)seen;
+	file->is_failing &= !told;
+	return told ? told : error;
 }
 
 int cached_file_sync(struct file *open, bool data_only)
 {
-	struct cached_file *file = file_of_open(open);
-	uint32_t seen = (uintptr_t)open->private;
-
-	cached_file_write_back(file, 0, UINT32_MAX);
-	int error = file->ops->commit(file, data_only);
-
-	cached_file_open(open);
-	if (seen == file->errors)
-		return error;
-	file->is_failing = false;
-	return file->error;
+	return cached_file_sync_of(file_of_open(open), open, data_only);
 }
 
 int cached_file_advise(struct file *open, uint64_t offset, uint64_t length, uint32_t advice)
@@ -408,11 +412,16 @@ static void object_release(struct memory_object *object)
 	file_of(object)->ops->release(file_of(object));
 }
 
+/* An area does not know its open file: it is told what happens now, and what nobody was told. */
 static int object_sync(struct memory_object *object, uint32_t first, uint32_t end)
 {
-	int error = cached_file_write_back(file_of(object), first, end);
+	struct cached_file *file = file_of(object);
+	uint32_t seen = errors_sample(&file->errors);
 
-	return error ? error : file_of(object)->ops->commit(file_of(object), true);
+	cached_file_write_back(file, first, end);
+	int error = file->ops->commit(file, true), told = errors_tell(&file->errors, &seen);
+
+	return told ? told : error;
 }
 
 void cached_file_initialize(struct cached_file *file, const struct cached_file_ops *ops)

@@ -37,8 +37,9 @@ int cached_file_direct(struct cached_file *file, struct buffer *buffer, uint64_t
 		       bool write);
 
 /* struct file_ops's open, sync and advise, of files whose `memory` is the object of a cached file.
- * `private` is how many errors of write-back the open file has been told: each of them is told to
- * each open file once. */
+ * `private` is how many errors of write-back the open file has been told
+ * (fs/cache/write_errors.h). cached_file_sync_of is for open files without `memory`. */
 int cached_file_open(struct file *file);
 int cached_file_sync(struct file *file, bool data_only);
+int cached_file_sync_of(struct cached_file *file, struct file *open, bool data_only);
 int cached_file_advise(struct file *file, uint64_t offset, uint64_t length, uint32_t advice);

@@ -76,7 +76,7 @@ int cached_file_direct(struct cached_file *file, struct buffer *buffer, uint64_t
 		return 0;
 	if ((buffer->address | buffer->length | (uint32_t)offset) % SECTOR_SIZE)
 		return -EINVAL;
-	int error = file->dirty ? cached_file_write_back(file, first, end) : 0;
+	int error = file->dirty || file->run_end ? cached_file_write_back(file, first, end) : 0;
 
 	if (error)
 		return error;

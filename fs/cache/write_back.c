@@ -38,7 +38,8 @@
 
 void (*cached_files_after)(void);
 
-static struct list dirty_files = LIST_EMPTY(dirty_files);
+static struct list dirty_files = LIST_EMPTY(dirty_files), writing = LIST_EMPTY(writing);
+static uint32_t begun; /* write-backs */
 static uint32_t dirty_pages, promised_pages, dirty_limit;
 
 static unsigned order_of(uint32_t length)
@@ -200,15 +201,18 @@ int cached_pages_write(struct page_cache *cache, uint32_t index, const void *pag
 	if (offset + length > size)
 		length = offset < size ? (uint32_t)(size - offset) : 0;
 	file->changes++;
+	file->run_first = index;
+	file->run_end = index + pages;
 	cached_file_promised(pages); /* clean, but without blocks yet */
 	int error = write_parts(file, offset, run ? run : page, length, parts);
 
 	cached_file_promised(-pages);
+	file->changes++; /* its pages may be gone, and what a read has found is old now */
+	file->run_end = 0;
 	if (run)
 		run_free(run, room);
 	if (error) {
-		file->errors++;
-		file->error = error;
+		errors_note(&file->errors, error);
 		file->is_failing = true;
 	}
 	return 0;
@@ -217,13 +221,17 @@ int cached_pages_write(struct page_cache *cache, uint32_t index, const void *pag
 int cached_file_write_back(struct cached_file *file, uint32_t first, uint32_t end)
 {
 	mutex_lock(&file->write_back);
-	uint32_t errors = file->errors;
+	uint32_t errors = file->errors.count;
 
 	first = first > file->dirty_first ? first : file->dirty_first;
 	end = end < file->dirty_end ? end : file->dirty_end;
-	if (file->dirty)
+	if (file->dirty) {
+		file->began = ++begun;
+		list_append(&writing, &file->in_writing);
 		page_cache_sync(&file->cache, first, end);
-	int error = file->errors != errors ? file->error : 0;
+		list_remove(&file->in_writing);
+	}
+	int error = file->errors.count != errors ? file->errors.last : 0;
 
 	mutex_unlock(&file->write_back);
 	return error;
@@ -302,6 +310,23 @@ void cached_files_balance(void)
 		write_first();
 }
 
+/* Pages that another task has on their way are dirty no more, and not on the disk. */
+static void wait_for_others(void)
+{
+	uint32_t last = begun;
+
+	while (!list_is_empty(&writing)) {
+		struct cached_file *file = list_entry(writing.next, struct cached_file, in_writing);
+
+		if ((int32_t)(file->began - last) > 0)
+			break;
+		file->ops->hold(file);
+		mutex_lock(&file->write_back);
+		mutex_unlock(&file->write_back);
+		file->ops->release(file);
+	}
+}
+
 /* Each file once: one that is dirty again is younger than this call. */
 void cached_files_write_back(bool is_due)
 {
@@ -315,4 +340,6 @@ void cached_files_write_back(bool is_due)
 			break;
 		write_first();
 	}
+	if (!is_due)
+		wait_for_others();
 }

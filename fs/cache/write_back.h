@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "fs/cache/write_errors.h"
 #include "kernel/task/lock.h"
 #include "mm/page_cache.h"
 
@@ -46,16 +47,18 @@ struct cached_file {
 	const struct cached_file_ops *ops;
 	struct mutex write_back; /* held while pages are written: a task that gets it finds none on
 				    its way to the disk */
-	struct list in_dirty; /* of all files with dirty pages, the one first that was so first */
+	struct list in_dirty;	/* of all files with dirty pages, the one first that was so first */
+	struct list in_writing; /* of all files that are being written back, in order of `began` */
+	uint32_t began;
 	uint64_t dirty_since; /* of time_ns() */
 	uint32_t dirty;	      /* pages; all of them are in [dirty_first, dirty_end) */
 	uint32_t dirty_first, dirty_end;
-	uint32_t unit;	       /* bytes that go to the disk together: a block, or PAGE_SIZE */
-	uint32_t growing;      /* pages that it has at least, because a write is adding them */
-	uint32_t changes;      /* of what is on the disk: a read that began before is out of date */
-	uint32_t errors;       /* of write-back, counted; the last of them: */
-	int error;	       /* a negated errno */
-	bool is_failing;       /* nobody was told the last one: the next write is */
+	uint32_t unit;	  /* bytes that go to the disk together: a block, or PAGE_SIZE */
+	uint32_t growing; /* pages that it has at least, because a write is adding them */
+	uint32_t changes; /* of what is on the disk: a read that began before is out of date */
+	uint32_t run_first, run_end; /* pages that are on their way: on the disk they are old */
+	struct write_errors errors;
+	bool is_failing;       /* the next write is told the last error, too */
 	uint32_t next, window; /* read-ahead: where a sequential reader misses next; pages */
 	bool is_random;	       /* it was advised: no read-ahead */
 	bool is_staged;	       /* the page that is put into the cache has been read already */
@@ -75,7 +78,8 @@ void cached_file_cut(struct cached_file *file, uint64_t size);
  * they are. */
 void cached_file_drop(struct cached_file *file, uint32_t first, uint32_t end, bool all);
 
-/* Writes back all files (`is_due`: or only those that have been dirty for long). */
+/* Writes back all files, and waits for what other tasks are writing (`is_due`: or only those that
+ * have been dirty for long, without waiting). */
 void cached_files_write_back(bool is_due);
 
 /* Dirty pages of all files, and those that were promised room and are not dirty yet (will_write;

@@ -215,26 +215,6 @@ static int disk_will_write(struct cached_file *pages, uint32_t index)
 	return error == -ENOSPC && is_allocated(inode, index, false) ? 0 : error;
 }
 
-/* Before a commit, what write has changed only in memory: unless it is of no use to find the data
- * again (fdatasync). What is read-only now cannot keep what was written: that is EIO. */
-static int disk_commit_pages(struct cached_file *pages, bool data_only)
-{
-	struct disk_inode *inode = inode_of(pages);
-	int error = 0;
-
-	if (inode->is_changed && !data_only) {
-		mutex_lock(&inode->mount->lock);
-		error = disk_inode_store(inode);
-		mutex_unlock(&inode->mount->lock);
-	}
-	if (inode->is_unsafe && !error) {
-		inode->is_unsafe = false;
-		error = disk_commit(inode->mount);
-		inode->is_unsafe |= error != 0;
-	}
-	return error == -EROFS ? -EIO : error;
-}
-
 static void disk_hold(struct cached_file *pages)
 {
 	inode_hold(&inode_of(pages)->inode);
@@ -251,7 +231,7 @@ const struct cached_file_ops disk_pages_ops = { .read = disk_read,
 						.size = disk_size,
 						.grow = disk_grow,
 						.will_write = disk_will_write,
-						.commit = disk_commit_pages,
+						.commit = disk_commit_inode,
 						.hold = disk_hold,
 						.release = disk_release };
 
@@ -363,7 +343,7 @@ static struct memory_object *disk_memory(struct file *file)
 }
 
 const struct file_ops disk_file_ops = {
-	.open = cached_file_open,
+	.open = disk_open,
 	.read = disk_file_read,
 	.write = disk_file_write,
 	.size = vfs_file_size,
@@ -375,10 +355,11 @@ const struct file_ops disk_file_ops = {
 
 static int disk_directory_sync(struct file *file, bool data_only)
 {
-	return disk_commit_pages(&disk_inode(file->inode)->pages, false);
+	return cached_file_sync_of(&disk_inode(file->inode)->pages, file, false);
 }
 
 const struct file_ops disk_directory_ops = {
+	.open = disk_open,
 	.read = vfs_read_directory,
 	.control = disk_control,
 	.sync = disk_directory_sync,

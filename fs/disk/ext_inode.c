@@ -99,8 +99,18 @@ void disk_inode_count(struct disk_inode *inode, uint32_t more)
 		inode->inode.blocks = bytes >> 9;
 }
 
+void disk_inode_changed(struct disk_inode *inode, bool is_data)
+{
+	struct disk_mount *mount = inode->mount;
+
+	mount->number += mount->number == mount->committed;
+	inode->changed_in = mount->number;
+	if (is_data)
+		inode->data_in = mount->number;
+}
+
 /* What the VFS knows better: a regular file's size, and times that are not stored yet. */
-void disk_inode_update(struct disk_inode *inode)
+static void show(struct disk_inode *inode)
 {
 	inode->inode.links = inode->ext.links;
 	inode->inode.blocks = inode->ext.blocks;
@@ -108,7 +118,6 @@ void disk_inode_update(struct disk_inode *inode)
 		disk_inode_count(inode, 0);
 	if (!inode_is(&inode->inode, S_IFREG))
 		inode->inode.size = inode->ext.size;
-	inode->is_unsafe = true;
 	inode->mapping.length = 0;
 	inode->asked = 0;
 	if (inode->ext.changed > inode->inode.changed || !inode->is_changed)
@@ -117,6 +126,12 @@ void disk_inode_update(struct disk_inode *inode)
 		return;
 	inode->inode.accessed = inode->ext.accessed;
 	inode->inode.modified = inode->ext.modified;
+}
+
+void disk_inode_update(struct disk_inode *inode)
+{
+	disk_inode_changed(inode, true);
+	show(inode);
 }
 
 struct disk_inode *disk_inode_allocate(struct disk_mount *mount)
@@ -151,10 +166,10 @@ void disk_inode_insert(struct disk_inode *made)
 		.device = ext->device,
 		.size = ext->size,
 	};
-	disk_inode_update(made);
-	made->is_unsafe = false;
+	show(made);
 	cached_file_initialize(&made->pages, made->mount->operations->pages);
 	made->pages.unit = 1u << made->mount->block_shift;
+	made->changed_in = made->data_in = made->mount->number;
 	made->chain = *bucket;
 	*bucket = made;
 }
@@ -199,22 +214,13 @@ int disk_inode_store(struct disk_inode *inode)
 	ext->changed = inode->inode.changed = ext_time_kept(ext->fs, inode->inode.changed);
 	inode->is_changed = false;
 	inode->asked = 0;
-	inode->is_unsafe = true;
-	return ext_inode_write(ext);
-}
+	disk_inode_changed(inode, false);
+	int error = ext_inode_write(ext);
 
-/* Reports it once for each mount, because a broken drive may lose much. The unmount reports it,
- * too. What is read-only now cannot keep what was written: that is EIO. */
-int disk_inode_lost(struct disk_inode *inode, uint64_t offset, uint32_t length, int error)
-{
-	struct disk_mount *mount = inode->mount;
-
-	error = error == -EROFS ? -EIO : error;
-	if (!mount->lost_error)
-		printk("%s: inode %u: %u bytes at %llu could not be written and are lost: %s\n",
-		       mount->device->name, inode->inode.number, length, offset,
-		       errno_name(-error));
-	mount->lost_error = error;
+	if (error && error != -EROFS) {
+		errors_note(&inode->pages.errors, error);
+		errors_note(&inode->mount->errors, error);
+	}
 	return error;
 }
 
@@ -236,37 +242,22 @@ int disk_store_all(struct disk_mount *mount)
 	int error = 0;
 
 	mutex_lock(&mount->lock);
-	for (uint32_t i = 0; i < BUCKETS && !error; i++) {
+	for (uint32_t i = 0; i < BUCKETS; i++) {
 		struct disk_inode *inode = buckets[i];
 
 		while (inode && (inode->mount != mount || !inode->is_changed))
 			inode = inode->chain;
 		if (inode) {
 			inode_hold(&inode->inode);
-			error = disk_inode_store(inode);
+			int failed = disk_inode_store(inode);
+
+			error = error ? error : failed;
 			mutex_unlock(&mount->lock); /* it may be the last reference by now */
 			inode_put(&inode->inode);
 			mutex_lock(&mount->lock);
 			i--;
 		}
 	}
-	mutex_unlock(&mount->lock);
-	return error;
-}
-
-/* A task that waits for the lock while another commit runs finds that one begun before; the next
- * one that begins is for all who wait then: many fsyncs share a commit. */
-int disk_commit(struct disk_mount *mount)
-{
-	uint32_t before = mount->commits;
-
-	mutex_lock(&mount->lock);
-	if (mount->commits == before) {
-		mount->commits++;
-		mount->commit_error = ext_commit(mount->fs);
-	}
-	int error = mount->commit_error;
-
 	mutex_unlock(&mount->lock);
 	return error;
 }
@@ -280,13 +271,15 @@ static void evict(struct disk_inode *inode)
 	disk_inode_free(inode);
 }
 
-/* Until there are at most this many: the longest unused one goes that has nothing to be written. */
+/* Until there are at most this many: the longest unused one goes that has nothing to be written,
+ * nor an error of write-back to be told. */
 static void shrink(uint32_t most, uint32_t looks)
 {
 	for (; unused_count > most && looks > 0; looks--) {
 		struct disk_inode *inode = list_entry(unused.next, struct disk_inode, in_unused);
 
-		if (inode->inode.references > 0 || inode->pages.dirty || inode->is_changed) {
+		if (inode->inode.references > 0 || inode->pages.dirty || inode->is_changed ||
+		    inode->pages.errors.is_unknown) {
 			list_remove(&inode->in_unused);
 			list_append(&unused, &inode->in_unused);
 		} else {

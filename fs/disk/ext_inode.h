@@ -38,9 +38,11 @@ struct disk_mount {
 	uint32_t block_shift;
 	uint32_t room;	  /* pages that may become dirty without looking how many blocks are free */
 	uint32_t workers; /* tasks that sync it now */
-	uint32_t commits; /* that were begun */
-	int commit_error; /* of the last one */
-	int lost_error;	  /* of contents that could not be written back */
+	uint32_t number, committed; /* of transactions (ext_sync.c); equal: nothing has changed */
+	uint32_t failures;	    /* of commits; the error of the last one: */
+	int commit_error;
+	int lost_error; /* of contents that could not be written back */
+	struct write_errors errors;
 	struct disk_mount *next;
 };
 
@@ -55,10 +57,11 @@ struct disk_inode {
 	struct kept_name name;
 	uint64_t mapped;	    /* the first block of `mapping` */
 	struct ext_mapping mapping; /* the last answer of the map; length 0: none */
+	uint32_t changed_in;	    /* transactions, by number (ext_sync.c): the last change, */
+	uint32_t data_in;	    /* and the last one that fdatasync makes safe */
 	uint32_t asked;		    /* when a read last looked at the times; 0: they have changed */
 	bool is_unused;		    /* it is in the list of those that nobody uses */
 	bool is_changed;	    /* times in `inode` are newer than in `ext` */
-	bool is_unsafe;		    /* something was written since the last commit */
 };
 
 static inline struct disk_inode *disk_inode(struct inode *inode)
@@ -82,23 +85,19 @@ void disk_inode_free(struct disk_inode *made);
 /* One that was found, with a reference. Without the lock, too. */
 struct inode *disk_inode_use(struct disk_inode *inode);
 
+/* The inode has changed, and (is_data) in a way that fdatasync makes safe: ext_sync.c says why. */
+void disk_inode_changed(struct disk_inode *inode, bool is_data);
+
 /* The library has changed `ext`: the VFS is to see it. */
 void disk_inode_update(struct disk_inode *inode);
 
 /* Counts dirty pages, and `more` pages, as blocks that stat shows. Needs no lock. */
 void disk_inode_count(struct disk_inode *inode, uint32_t more);
 
-/* Reports that contents could not be written back. Returns `error`; the unmount returns it, too. */
-int disk_inode_lost(struct disk_inode *inode, uint64_t offset, uint32_t length, int error);
-
 /* Writes mode, owner and times to the (cached) disk. */
 int disk_inode_store(struct disk_inode *inode);
 
 /* ---- ext_inode.c: without the lock ---- */
-
-/* Something was changed on the way to the disk: runs it all through a commit, or shares one that
- * begins after this call. */
-int disk_commit(struct disk_mount *mount);
 
 /* Stores all inodes of a mount whose times changed. Returns the first error. */
 int disk_store_all(struct disk_mount *mount);
@@ -119,6 +118,34 @@ bool disk_inode_any(const struct disk_mount *mount, bool (*visit)(struct disk_in
 
 /* Forgets all inodes of a mount, which nobody uses. */
 void disk_inode_forget_all(struct disk_mount *mount);
+
+/* ---- ext_sync.c: the mount's lock is held ---- */
+
+/* Changes could not be committed: who made them is told. Returns the error. */
+int disk_commit_failed(struct disk_mount *mount, int error);
+
+/* ---- ext_sync.c: without the lock; these sleep ---- */
+
+/* All that was changed until now becomes safe: returns 0, or the commit's error. */
+int disk_commit(struct disk_mount *mount);
+
+/* struct cached_file_ops's commit; of a directory, too. */
+int disk_commit_inode(struct cached_file *pages, bool data_only);
+
+/* struct file_ops's open: notes which errors of write-back the file need not be told. */
+int disk_open(struct file *file);
+
+/* Reports that contents could not be written back. Returns `error`; the unmount returns it, too. */
+int disk_inode_lost(struct disk_inode *inode, uint64_t offset, uint32_t length, int error);
+
+/* Writes everything that is only in memory to the disk, or at least passes it to the library. */
+int disk_write_all(struct disk_mount *mount);
+
+/* struct filesystem's sync. */
+int disk_sync(struct inode *root, uint32_t *seen);
+
+/* Commits all mounts, if the last time is some seconds ago. */
+void disk_commit_old(void);
 
 /* ---- ext_room.c ---- */
 

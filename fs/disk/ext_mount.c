@@ -6,8 +6,6 @@
  *
  *	data=ordered|journal|writeback	errors=continue|remount-ro|panic	barrier=0|1
  *	nobarrier			noload
- *
- * Every COMMIT_NS the thread that writes pages back comes by, and what was changed is committed.
  */
 #include <stddef.h>
 
@@ -23,11 +21,10 @@
 #include "kernel/task/time.h"
 #include "mm/kmalloc.h"
 
-#define ROOT	  2u
-#define MAGIC	  0xef53u
-#define COMMIT_NS 5000000000ull
-#define TRIES	  20 /* of an unmount, while pages are being written back */
-#define TRY_MS	  20
+#define ROOT   2u
+#define MAGIC  0xef53u
+#define TRIES  20 /* of an unmount, while pages are being written back */
+#define TRY_MS 20
 
 /* ---- options ---- */
 
@@ -201,13 +198,6 @@ static bool is_written(struct disk_inode *inode)
 	return inode->inode.writers > 0 || inode->inode.links == 0;
 }
 
-/* Writes everything that is only in memory to the disk, or at least passes it to the library. */
-static int write_all(struct disk_mount *mount)
-{
-	cached_files_write_back(false);
-	return mount->read_only ? 0 : disk_store_all(mount);
-}
-
 /* No task commits the mount, or will: the thread passes over a mount without a root. */
 static bool is_idle(struct disk_mount *mount)
 {
@@ -223,10 +213,10 @@ static int disk_unmount(struct inode *root)
 	int tries = TRIES;
 
 	mount->lost_error = 0;
-	write_all(mount);
+	disk_write_all(mount);
 	for (; !is_idle(mount) && tries > 0; tries -= mount->workers == 0) {
 		msleep(TRY_MS); /* the thread has a page or commits, or a time has changed */
-		write_all(mount);
+		disk_write_all(mount);
 	}
 	if (tries == 0)
 		return -EBUSY;
@@ -243,19 +233,6 @@ static int disk_unmount(struct inode *root)
 }
 
 /* ---- while it is mounted ---- */
-
-static int disk_sync(struct inode *root)
-{
-	struct disk_mount *mount = disk_inode(root)->mount;
-
-	mount->workers++;
-	int error = write_all(mount);
-
-	if (!error && !mount->read_only)
-		error = disk_commit(mount);
-	mount->workers--;
-	return error;
-}
 
 static void disk_statfs(struct inode *root, struct filesystem_usage *usage)
 {
@@ -286,13 +263,17 @@ static bool disk_is_read_only(const struct inode *root)
  * before, and not written. */
 static int begin_again(struct disk_mount *mount, const struct ext_options *options)
 {
-	write_all(mount);
+	disk_write_all(mount);
 	if (!mount->read_only && disk_inode_any(mount, is_written) && !vfs_is_shutting_down)
 		return -EBUSY;
 	mutex_lock(&mount->lock);
 	int error = ext_remount(mount->fs, options);
 
-	mount->read_only |= error && error != -ENOMEM;
+	if (error && error != -ENOMEM) {
+		mount->read_only = true;
+		if (mount->number != mount->committed)
+			disk_commit_failed(mount, error);
+	}
 	mutex_unlock(&mount->lock);
 	return error;
 }
@@ -325,23 +306,6 @@ static int disk_remount(struct inode *root, const struct mount_options *options)
 
 /* ---- start ---- */
 
-static void commit_all(void)
-{
-	static uint64_t last;
-
-	if (time_ns() - last < COMMIT_NS)
-		return;
-	last = time_ns();
-	for (struct disk_mount *mount = disk_mounts; mount; mount = mount->next) {
-		if (!mount->root || mount->read_only)
-			continue;
-		mount->workers++; /* so that it stays */
-		if (disk_store_all(mount) == 0)
-			disk_commit(mount);
-		mount->workers--;
-	}
-}
-
 static void ext_start(void)
 {
 	static struct filesystem types[3];
@@ -359,6 +323,6 @@ static void ext_start(void)
 		filesystem_register(&types[i]);
 	}
 	machine_before_exit = vfs_shut_down;
-	cached_files_after = commit_all;
+	cached_files_after = disk_commit_old;
 }
 STARTUP(ext_start)

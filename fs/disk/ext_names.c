@@ -136,7 +136,7 @@ static int make(struct inode *directory, const struct name *name, uint32_t mode,
 		return error;
 	disk_inode_insert(inode);
 	kept_name_set(&inode->name, directory, name);
-	inode->is_unsafe = true;
+	disk_inode_changed(inode, true);
 	*made = &inode->inode;
 	return 0;
 }

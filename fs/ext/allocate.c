@@ -108,7 +108,8 @@ static struct ext_pending *find_pending(struct ext_fs *fs, uint32_t group)
 	return NULL;
 }
 
-/* Without room to note them nothing more may be allocated before the commit (pending_lost). */
+/* Without room to note them nothing more may be allocated before the commit (pending_lost), which
+ * the next change begins with. */
 static void note_pending(struct ext_fs *fs, uint32_t group, uint32_t first, uint32_t count)
 {
 	struct ext_pending *pending = find_pending(fs, group);
@@ -310,7 +311,7 @@ int ext_free_run(struct ext_fs *fs, uint64_t from, uint64_t end, uint64_t *first
 			blocks = ext_group_blocks(fs, group);
 	struct ext_group_desc descriptor;
 	struct cached_block *bitmap = NULL;
-	int error = fs->pending_lost ? -ENOMEM : ext_begin(fs, EXT_CREDITS);
+	int error = ext_begin(fs, EXT_CREDITS);
 
 	if (error)
 		return error;

@@ -302,10 +302,8 @@ static int change_once(struct job *job, enum ext_attribute_flags flags)
 {
 	struct ext_fs *fs = job->inode->fs;
 	struct cached_block *pin;
-	int error = ext_commit_if_needed(fs);
+	int error = ext_begin(fs, EXT_CREDITS);
 
-	if (!error)
-		error = ext_begin(fs, EXT_CREDITS);
 	if (error)
 		return error;
 	error = ext_inode_pin(job->inode, &pin);

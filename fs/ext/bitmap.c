@@ -326,6 +326,7 @@ int ext_bitmap_get(struct ext_fs *fs, uint32_t group, struct ext_group_desc *des
 	    ext_bitmap_is_bad(fs, group, kind) ? -EUCLEAN : ext_group_read(fs, group, descriptor);
 	struct about of;
 
+	*out = NULL;
 	if (error)
 		return error;
 	of = about(fs, group, descriptor, kind);
@@ -335,7 +336,9 @@ int ext_bitmap_get(struct ext_fs *fs, uint32_t group, struct ext_group_desc *des
 		error = get_old(fs, group, kind, &of, out);
 	if (!error)
 		(*out)->verified = true;
-	else if (error == -EUCLEAN || error == -EBADMSG)
+	else
+		*out = NULL; /* it was given back */
+	if (error == -EUCLEAN || error == -EBADMSG)
 		ext_bitmap_note_bad(fs, group, kind, of.free);
 	return error;
 }

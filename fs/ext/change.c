@@ -60,6 +60,8 @@ int ext_begin(struct ext_fs *fs, uint32_t blocks)
 {
 	int error = !fs->writable || (fs->failed && fs->nesting == 0) ? -EROFS : 0;
 
+	if (!error && fs->nesting == 0 && fs->pending_lost)
+		error = ext_commit(fs); /* nothing may be allocated before it */
 	if (!error && fs->journal != NULL)
 		error = journal_begin(fs->journal, room_for(fs, blocks));
 	if (!error)
@@ -134,11 +136,6 @@ int ext_commit(struct ext_fs *fs)
 	if (error)
 		return error;
 	return fs->journal != NULL ? journal_commit(fs->journal) : write_all(fs);
-}
-
-int ext_commit_if_needed(struct ext_fs *fs)
-{
-	return fs->pending_lost ? ext_commit(fs) : 0;
 }
 
 bool ext_commit_for_space(struct ext_fs *fs)

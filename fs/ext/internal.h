@@ -227,10 +227,6 @@ int ext_forget(struct ext_fs *fs, uint64_t first, uint32_t count);
  * blocks free. */
 bool ext_commit_for_space(struct ext_fs *fs);
 
-/* Commits when what was freed no longer fits into the list of the open transaction; to be called
- * between changes. */
-int ext_commit_if_needed(struct ext_fs *fs);
-
 /* The time, in ns since 1970, as this file system keeps it. */
 static inline int64_t ext_now(const struct ext_fs *fs)
 {
@@ -296,7 +292,7 @@ enum ext_bitmap { EXT_BITMAP_BLOCKS, EXT_BITMAP_INODES };
 
 /* Gets a bitmap of a group, checked, and a copy of its descriptor; one that was never written is
  * made, and the descriptor on disk and *descriptor then say so. -EUCLEAN or -EBADMSG for one that
- * is damaged; the console says it the first time. */
+ * is damaged; the console says it the first time. *out is NULL after an error. */
 int ext_bitmap_get(struct ext_fs *fs, uint32_t group, struct ext_group_desc *descriptor,
 		   enum ext_bitmap kind, struct cached_block **out);
 

@@ -164,9 +164,7 @@ static int finish_orphans(struct ext_fs *fs)
 	int error = ext_orphan_file_empty(fs);
 
 	while (fs->super.s_last_orphan != 0 && !error) {
-		error = ext_commit_if_needed(fs);
-		if (!error)
-			error = finish_orphan(fs, fs->super.s_last_orphan);
+		error = finish_orphan(fs, fs->super.s_last_orphan);
 		if (!error && count++ > fs->summary.inodes)
 			error = ext_corrupt(fs, "list of orphans", "a circle");
 	}

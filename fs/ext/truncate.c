@@ -135,9 +135,7 @@ int ext_punch(struct ext_inode *inode, uint64_t logical, uint64_t count)
 
 	if (!ext_is_regular(inode))
 		return -EINVAL;
-	error = ext_commit_if_needed(inode->fs);
-	if (!error)
-		error = ext_begin(inode->fs, EXT_CREDITS);
+	error = ext_begin(inode->fs, EXT_CREDITS);
 	if (error)
 		return error;
 	error = ext_inode_pin(inode, &pin);
@@ -184,10 +182,8 @@ static int allocate_piece(struct ext_inode *inode, uint64_t *logical, uint64_t e
 {
 	struct ext_fs *fs = inode->fs;
 	struct cached_block *pin;
-	int written, error = ext_commit_if_needed(fs);
+	int written, error = ext_begin(fs, EXT_CREDITS);
 
-	if (!error)
-		error = ext_begin(fs, EXT_CREDITS);
 	if (error)
 		return error;
 	error = ext_inode_pin(inode, &pin);

@@ -264,10 +264,8 @@ static int64_t write_piece(struct ext_inode *inode, uint64_t offset, const uint8
 	struct ext_inode before = *inode;
 	int64_t now = ext_now(fs), written;
 	struct cached_block *pin;
-	int error = ext_commit_if_needed(fs);
+	int error = ext_begin(fs, EXT_CREDITS);
 
-	if (!error)
-		error = ext_begin(fs, EXT_CREDITS);
 	if (error)
 		return error;
 	written = ext_inode_pin(inode, &pin);

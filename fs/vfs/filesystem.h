@@ -39,8 +39,9 @@ struct filesystem {
 	 * read_only, which the VFS keeps. */
 	int (*remount)(struct inode *root, const struct mount_options *options);
 	void (*statfs)(struct inode *root, struct filesystem_usage *usage);
-	/* Makes everything that was written safe. NULL: it is in memory. */
-	int (*sync)(struct inode *root);
+	/* Makes everything that was written safe. Errors of write-back since the first *seen are
+	 * told, too (seen NULL: to nobody). NULL: it is in memory. */
+	int (*sync)(struct inode *root, uint32_t *seen);
 	/* It can only be read, although its options say otherwise: it is damaged, or could not be
 	 * written at a remount. NULL: never. Does not sleep. */
 	bool (*is_read_only)(const struct inode *root);

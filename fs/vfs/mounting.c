@@ -274,7 +274,8 @@ int vfs_sync(void)
 		vfs_sync_first();
 	for (uint32_t i = 0; i < MOUNTS; i++) {
 		const struct mount *mount = &mounts[i];
-		int failed = mount->root && mount->type->sync ? mount->type->sync(mount->root) : 0;
+		int failed =
+		    mount->root && mount->type->sync ? mount->type->sync(mount->root, NULL) : 0;
 
 		error = error ? error : failed;
 	}

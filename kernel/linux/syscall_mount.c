@@ -126,12 +126,12 @@ CALL(sys_umount2, unmount(frame->ebx, frame->ecx))
 
 static int sys_syncfs(struct trap_frame *frame)
 {
-	const struct file *file = descriptor_opened(frame->ebx);
+	struct file *file = descriptor_opened(frame->ebx);
 	const struct mount *mount = file && file->inode ? mount_of(file->inode) : NULL;
 
 	if (!file)
 		return -EBADF;
-	return mount && mount->type->sync ? mount->type->sync(mount->root) : 0;
+	return mount && mount->type->sync ? mount->type->sync(mount->root, &file->mount_errors) : 0;
 }
 
 /* More than is asked for: all of the file, and durably. */

@@ -329,6 +329,19 @@ static int obey_all(void)
 	return 0;
 }
 
+/* Whatever could not be written is there, but nobody has it. */
+static void check_given_back(void)
+{
+	for (uint32_t size = 1024; size <= 4096; size *= 2)
+		for (uint64_t block = 0; block < (1u << 24) / size; block++) {
+			const struct cached_block *found = bcache_find(&disk.device, block, size);
+
+			if (found != NULL && found->references != 1)
+				fail("block %ju has %d references", block,
+				     (int)found->references - 1);
+		}
+}
+
 static int write_all(const struct ext_options *options)
 {
 	int error = files_mount(options);
@@ -341,6 +354,7 @@ static int write_all(const struct ext_options *options)
 	error = fs != NULL ? files_unmount() : 0;
 	if (error)
 		say_error(error);
+	check_given_back();
 	return error != 0;
 }
 

@@ -4,6 +4,7 @@
  * may sleep: each of these places is tried.
  *
  *	inodes LINKS	for a file with so many names: says how many places there are
+ *	inodes sync	what fs/disk/ext_sync.c commits, by itself and beside another task's commit
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,8 +18,9 @@
 #include "mm/pool.h"
 
 static struct disk_mount mount;
-static unsigned places, meanwhile_at, released, freed;
-static bool is_meanwhile;
+static unsigned places, meanwhile_at, released, freed, commits;
+static bool is_meanwhile, commits_meanwhile;
+static int commit_result;
 
 static void require(bool is_so, const char *text)
 {
@@ -34,7 +36,10 @@ static void may_sleep(void)
 	if (is_meanwhile || ++places != meanwhile_at)
 		return;
 	is_meanwhile = true;
-	require(disk_store_all(&mount) == 0, "the other task had an error");
+	if (commits_meanwhile)
+		disk_commit(&mount);
+	else
+		require(disk_store_all(&mount) == 0, "the other task had an error");
 	is_meanwhile = false;
 }
 
@@ -88,6 +93,16 @@ int ext_release(struct ext_inode *inode)
 }
 
 int ext_commit(struct ext_fs *fs)
+{
+	commits++;
+	return commit_result;
+}
+
+void cached_files_write_back(bool is_due)
+{
+}
+
+uint64_t time_ns(void)
 {
 	return 0;
 }
@@ -152,10 +167,96 @@ static bool try_place(unsigned place, unsigned links)
 	return is_place;
 }
 
+/* ---- commits ---- */
+
+static struct disk_inode *make_inode(uint32_t number)
+{
+	struct disk_inode *inode = disk_inode_allocate(&mount);
+
+	inode->ext = (struct ext_inode){ .number = number, .mode = S_IFREG, .links = 1 };
+	disk_inode_insert(inode);
+	return inode;
+}
+
+/* fsync, or fdatasync: must give this result after so many commits. */
+static void require_sync(struct disk_inode *inode, bool data_only, int result, unsigned most,
+			 const char *text)
+{
+	commits = 0;
+	require(disk_commit_inode(&inode->pages, data_only) == result, text);
+	require(commits == most, text);
+}
+
+static void try_alone(struct disk_inode *one, struct disk_inode *two)
+{
+	require_sync(one, false, 0, 0, "nothing has changed");
+	disk_inode_changed(one, true);
+	require_sync(two, false, 0, 0, "another has changed");
+	require_sync(one, true, 0, 1, "data has changed");
+	require_sync(one, false, 0, 0, "the same commit");
+	one->is_changed = true;
+	require_sync(one, true, 0, 0, "times are not for fdatasync");
+	require_sync(one, false, 0, 1, "times are for fsync");
+	disk_inode_changed(two, true);
+	require_sync(make_inode(14), false, 0, 1, "read while a change is not safe");
+	require_sync(make_inode(15), false, 0, 0, "read when all is safe");
+}
+
+/* Both have changes; the commit fails once. */
+static void try_failure(struct disk_inode *one, struct disk_inode *two)
+{
+	uint32_t seen = errors_sample(&two->pages.errors), all = errors_sample(&mount.errors);
+
+	disk_inode_changed(one, true);
+	disk_inode_changed(two, false);
+	commit_result = -EROFS;
+	require_sync(one, false, -EIO, 1, "a commit that fails");
+	commit_result = 0;
+	require_sync(two, false, 0, 1, "the next one does not");
+	require(errors_tell(&two->pages.errors, &seen) == -EIO, "who asks later is told");
+	require(errors_tell(&two->pages.errors, &seen) == 0, "once");
+	require(errors_tell(&mount.errors, &all) == -EIO, "the mount, too");
+}
+
+/* Another task commits while this one waits for the lock. */
+static void try_beside(struct disk_inode *inode, int result)
+{
+	disk_inode_changed(inode, true);
+	commits_meanwhile = true;
+	commit_result = result;
+	places = 0;
+	meanwhile_at = 1;
+	require_sync(inode, false, result, 1, "another task's commit is enough");
+	commits_meanwhile = false;
+	commit_result = 0;
+	require_sync(inode, false, 0, result != 0, "what it did not make safe is tried again");
+}
+
+static void try_sync(void)
+{
+	static const struct disk_operations operations;
+
+	mount = (struct disk_mount){ .operations = &operations, .number = -2, .committed = -2 };
+	struct disk_inode *one = make_inode(12), *two = make_inode(13);
+
+	for (unsigned turn = 0; turn < 4; turn++) { /* numbers wrap around */
+		try_alone(one, two);
+		try_failure(one, two);
+		try_beside(one, 0);
+		try_beside(one, -EIO);
+		meanwhile_at = 0;
+	}
+	disk_inode_forget_all(&mount);
+}
+
 int main(int count, char **words)
 {
 	unsigned place = 1;
 
+	if (count > 1 && strcmp(words[1], "sync") == 0) {
+		try_sync();
+		return 0;
+	}
 	while (count > 1 && try_place(place, atoi(words[1])))
 		place++;
 	printf("%u\n", place - 1);

@@ -84,7 +84,8 @@ def from_structure(
     state = [f"struct disk_inode at {address:#010x}, {int(seen['references'])} references"]
     state += [f"{int(each['pages']['dirty'])} dirty pages"] if each["pages"]["dirty"] else []
     state += ["times newer than on the disk"] if each["is_changed"] else []
-    state += ["written since the last commit"] if each["is_unsafe"] else []
+    ahead = int(each["changed_in"]) - int(structure("disk_mount", ext.address)["committed"])
+    state += ["changed since the last commit"] if ahead & 0xFFFFFFFF in range(1, 1 << 31) else []
     words, created = inner["map"], int(inner["created"])
     return Inode(
         number,
