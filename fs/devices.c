@@ -5,8 +5,6 @@
  */
 #include "fs/devices.h"
 
-#include <stddef.h>
-
 static struct device *devices, **end = &devices;
 
 void device_register(struct device *device)

@@ -11,12 +11,9 @@
  *
  * A file lives as long as there is a reference to it: each descriptor has one, and so has code that
  * uses a file for longer than one call. The offset belongs to the file, and only file_read and
- * file_write move it. No lock here: where operations may sleep and tasks share a file, the system
- * calls that use its offset take turns.
+ * file_write move it. A system call that uses it locks it first (kernel/process/held_call.h).
  */
 #include "fs/file.h"
-
-#include <stddef.h>
 
 #include "mm/pool.h"
 

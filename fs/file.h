@@ -6,7 +6,10 @@
  */
 #pragma once
 
+#include <stddef.h>
+
 #include "kernel/abi/fcntl.h"
+#include "kernel/task/claim.h"
 #include "mm/user_copy.h"
 
 struct file;
@@ -52,12 +55,14 @@ struct file {
 	uint64_t offset; /* of the next read or write */
 	uint32_t flags;	 /* O_ACCMODE, O_APPEND, O_NONBLOCK, ... as open got them */
 	uint32_t references;
+	struct claim moving; /* of the task that uses the offset; see file_offset_lock */
 
 	/* Of a file that was opened in a file system (fs/vfs); else NULL. */
 	struct inode *inode, *directory; /* references; where it was found, NULL: it has no name */
 	void (*forget)(struct file *file); /* the last reference is gone */
 	uint32_t mount_errors;		   /* of write-back, that syncfs need not tell it */
-	bool is_program;		   /* it is being run */
+	struct claim *appending; /* in place of `moving` with O_APPEND, or NULL: the inode's */
+	bool is_program;	 /* it is being run */
 };
 
 /* An access mode of O_ACCMODE is neither. */
@@ -95,7 +100,29 @@ static inline int file_write_at(struct file *file, struct buffer *from, uint64_t
 	return file->ops->write ? file->ops->write(file, from, offset) : -EINVAL;
 }
 
-/* Read or write where the file's offset is, and move it. */
+/* One task at a time uses a file's offset, because a copy to or from a program may sleep. With
+ * O_APPEND the offset is the size, which all who have the file open share. A stream has no offset,
+ * and its reads may wait for ever: no lock. Sleeps. Returns what file_offset_unlock takes. */
+static inline struct claim *file_offset_lock(struct file *file)
+{
+	struct claim *claim = &file->moving;
+
+	if (file->ops->is_stream)
+		return NULL;
+	if (file->flags & O_APPEND && file->appending)
+		claim = file->appending;
+	claim_take(claim);
+	return claim;
+}
+
+static inline void file_offset_unlock(struct claim *claim)
+{
+	if (claim)
+		claim_give(claim);
+}
+
+/* Read or write where the file's offset is, and move it: the caller has locked it if other tasks
+ * have the file. */
 int file_read(struct file *file, struct buffer *to);
 int file_write(struct file *file, struct buffer *from);
 

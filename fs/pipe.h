@@ -2,7 +2,6 @@
 #pragma once
 
 #include "fs/file.h"
-#include "kernel/task/claim.h"
 
 #define PIPE_ORDER    4u
 #define PIPE_CAPACITY (PAGE_SIZE << PIPE_ORDER)

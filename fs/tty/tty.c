@@ -31,7 +31,6 @@
 #include "kernel/abi/signal.h"
 #include "kernel/abi/terminal.h"
 #include "kernel/report/printk.h"
-#include "kernel/task/wait.h"
 
 #define CELLS	    4096u  /* a power of two, so that the numbers may wrap around */
 #define ENDS_LINE   0x100u /* in a cell: a line ends after this byte */

@@ -12,6 +12,7 @@
 #include "kernel/abi/limits.h"
 #include "kernel/abi/stat.h"
 #include "kernel/lib/string.h"
+#include "kernel/task/claim.h"
 
 struct file_lock;
 struct file_ops;
@@ -123,6 +124,7 @@ struct inode {
 	uint32_t writers, programs;	     /* of a regular file: open to write, open to be run */
 	struct pipe *pipe;		     /* of a named pipe that is open, or NULL */
 	struct file_lock *locks;	     /* that are set: fs/vfs/locks.h */
+	struct claim appending;		     /* of the task that writes at the end (O_APPEND) */
 };
 
 static inline bool inode_is(const struct inode *inode, uint32_t type)

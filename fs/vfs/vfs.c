@@ -122,6 +122,7 @@ int vfs_open_inode(struct inode *inode, uint32_t flags, struct file **file)
 		return error;
 	}
 	inode->writers += is_writer(opened);
+	opened->appending = inode_is(inode, S_IFREG) ? &inode->appending : NULL;
 	opened->forget = vfs_forget_file;
 	if (flags & O_DIRECT && !inode_is(inode, S_IFREG) && !inode_is(inode, S_IFBLK)) {
 		file_release(opened);

@@ -372,16 +372,13 @@ static int control(struct file *file, uint32_t operation, uint32_t descriptor, s
 	return 0;
 }
 
-static int sys_epoll_ctl(struct trap_frame *frame)
+static int change(struct file *file, struct file *watched, const struct trap_frame *frame)
 {
 	struct linux_epoll_event event = { .events = 0 };
 	struct item *deleted = NULL;
 
 	if (frame->ecx != EPOLL_CTL_DEL && copy_from_user(&event, frame->esi, sizeof(event)) != 0)
 		return -EFAULT;
-	struct file *file = descriptor_opened(frame->ebx);
-	struct file *watched = descriptor_opened(frame->edx);
-
 	if (!file || !watched)
 		return -EBADF;
 	if (!watched->ops->poll)
@@ -399,6 +396,8 @@ static int sys_epoll_ctl(struct trap_frame *frame)
 		discard(deleted);
 	return result;
 }
+
+FILES_CALL(sys_epoll_ctl, 2, edx, change(file_opened(file), file_opened(other), frame))
 
 /* ---- waiting ---- */
 
@@ -422,8 +421,7 @@ static int scan(void *context, struct poll_table *table)
 	return count;
 }
 
-/* The file is held, because another task of the program may close it meanwhile. */
-static int wait(const struct trap_frame *frame, uint64_t deadline)
+static int wait(struct file *file, const struct trap_frame *frame, uint64_t deadline)
 {
 	int32_t room = frame->edx;
 
@@ -431,26 +429,21 @@ static int wait(const struct trap_frame *frame, uint64_t deadline)
 		return -EINVAL;
 	if (!user_range_ok(frame->ecx, room * sizeof(struct linux_epoll_event)))
 		return -EFAULT;
-	struct file *file = descriptor_opened(frame->ebx);
-
 	if (!file || file->ops != &epoll_ops)
 		return file ? -EINVAL : -EBADF;
 	struct request request = { file->private, frame->ecx, room < EVENTS ? room : EVENTS };
 
-	file->references++;
-	int result = poll_wait_for(scan, &request, 1, deadline);
-
-	file_release(file);
-	return result;
+	return poll_wait_for(scan, &request, 1, deadline);
 }
 
-CALL(sys_epoll_wait, wait(frame, poll_deadline(frame->esi)))
-CALL(sys_epoll_pwait, poll_masked(frame, poll_deadline(frame->esi), frame->edi, wait))
+FILE_CALL(sys_epoll_wait, wait(file_opened(file), frame, poll_deadline(frame->esi)))
+FILE_CALL(sys_epoll_pwait,
+	  poll_masked(file_opened(file), frame, poll_deadline(frame->esi), frame->edi, wait))
 
 static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 254, "epoll_create", "d", sys_epoll_create },
-	{ 255, "epoll_ctl", "ddxp", sys_epoll_ctl },
-	{ 256, "epoll_wait", "dpdd", sys_epoll_wait },
-	{ 319, "epoll_pwait", "dpddpd", sys_epoll_pwait },
+	{ 255, "epoll_ctl", "fdfp", sys_epoll_ctl },
+	{ 256, "epoll_wait", "fpdd", sys_epoll_wait },
+	{ 319, "epoll_pwait", "fpddpd", sys_epoll_pwait },
 	{ 329, "epoll_create1", "x", sys_epoll_create1 },
 };

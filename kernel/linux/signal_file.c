@@ -88,7 +88,7 @@ static const struct file_ops signal_ops = {
 };
 
 /* Descriptor -1: a new file; else the file's set is another one from now on. */
-static int signal_file(const struct trap_frame *frame, uint32_t flags)
+static int signal_file(struct file *held, const struct trap_frame *frame, uint32_t flags)
 {
 	static struct anonymous kind = { .kind = "[signalfd]" };
 	uint64_t set;
@@ -99,8 +99,7 @@ static int signal_file(const struct trap_frame *frame, uint32_t flags)
 		return -EFAULT;
 	bool is_new = frame->ebx == -1u;
 	struct file *file =
-	    is_new ? file_of_pool(&kind, &signal_ops, &pool, O_RDWR | (flags & O_NONBLOCK))
-		   : descriptor_opened(frame->ebx);
+	    is_new ? file_of_pool(&kind, &signal_ops, &pool, O_RDWR | (flags & O_NONBLOCK)) : held;
 
 	if (!file)
 		return is_new ? -ENOMEM : -EBADF;
@@ -111,10 +110,10 @@ static int signal_file(const struct trap_frame *frame, uint32_t flags)
 	return is_new ? descriptor_add(file, flags) : (int)frame->ebx;
 }
 
-CALL(sys_signalfd, signal_file(frame, 0))
-CALL(sys_signalfd4, signal_file(frame, frame->esi))
+FILE_CALL(sys_signalfd, signal_file(file_opened(file), frame, 0))
+FILE_CALL(sys_signalfd4, signal_file(file_opened(file), frame, frame->esi))
 
 static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 321, "signalfd", "dpd", sys_signalfd },
-	{ 327, "signalfd4", "dpdx", sys_signalfd4 },
+	{ 321, "signalfd", "fpd", sys_signalfd },
+	{ 327, "signalfd4", "fpdx", sys_signalfd4 },
 };

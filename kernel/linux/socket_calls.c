@@ -323,12 +323,13 @@ static const struct {
 	[18] = { socket_accept, 4, false, refuse },
 };
 
-/* The file stays until the call ends, even if another thread closes it meanwhile. */
-static int call_socket(unsigned number, const uint32_t *words)
+static int new_socket(unsigned number, const uint32_t *words)
 {
-	if (number == SOCKET || number == SOCKETPAIR)
-		return number == SOCKET ? socket_create(words) : socket_pair(words);
-	struct file *file = descriptor_opened(words[0]);
+	return number == SOCKET ? socket_create(words) : socket_pair(words);
+}
+
+static int call_socket(struct file *file, unsigned number, const uint32_t *words)
+{
 	bool is_datagram = file && file->ops == &datagram_ops;
 	socket_call *call = socket_calls[number].call, *other = socket_calls[number].of_datagrams;
 
@@ -336,11 +337,7 @@ static int call_socket(unsigned number, const uint32_t *words)
 		return file ? -ENOTSOCK : -EBADF;
 	if (socket_calls[number].needs_end && !is_datagram && !end_of(file))
 		return -ENOTCONN;
-	file->references++;
-	int result = is_datagram && other ? other(file, words) : call(file, words);
-
-	file_release(file);
-	return result;
+	return is_datagram && other ? other(file, words) : call(file, words);
 }
 
 /* The older way: one call for all of sockets, with its arguments in memory. */
@@ -352,35 +349,50 @@ static int sys_socketcall(struct trap_frame *frame)
 		return -ENOSYS;
 	if (copy_from_user(words, frame->ecx, socket_calls[number].words * sizeof(words[0])) != 0)
 		return -EFAULT;
-	return call_socket(number, words);
+	if (number == SOCKET || number == SOCKETPAIR)
+		return new_socket(number, words);
+	struct file *file = file_hold(words[0]);
+	int result = call_socket(file_opened(file), number, words);
+
+	file_drop(file);
+	return result;
 }
 
 /* One call each, from 359 on. */
-static int sys_socket_direct(struct trap_frame *frame)
+static int call_direct(struct file *file, const struct trap_frame *frame)
 {
 	static const uint8_t older[] = { SOCKET, SOCKETPAIR, 2,	 3,  4,	 18, 15, 14,
 					 6,	 7,	     11, 16, 12, 17, 13 };
 	const uint32_t words[] = { frame->ebx, frame->ecx, frame->edx,
 				   frame->esi, frame->edi, frame->ebp };
 
-	return call_socket(older[frame->eax - DIRECT], words);
+	return call_socket(file, older[frame->eax - DIRECT], words);
 }
+
+static int sys_socket_new(struct trap_frame *frame)
+{
+	const uint32_t words[] = { frame->ebx, frame->ecx, frame->edx, frame->esi };
+
+	return new_socket(frame->eax == DIRECT ? SOCKET : SOCKETPAIR, words);
+}
+
+FILE_CALL(sys_socket_direct, call_direct(file_opened(file), frame))
 
 static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 102, "socketcall", "dp", sys_socketcall },
-	{ 359, "socket", "ddd", sys_socket_direct },
-	{ 360, "socketpair", "dddp", sys_socket_direct },
-	{ 361, "bind", "dpd", sys_socket_direct },
-	{ 362, "connect", "dpd", sys_socket_direct },
-	{ 363, "listen", "dd", sys_socket_direct },
-	{ 364, "accept4", "dppx", sys_socket_direct },
-	{ 365, "getsockopt", "dddpp", sys_socket_direct },
-	{ 366, "setsockopt", "dddpd", sys_socket_direct },
-	{ 367, "getsockname", "dpp", sys_socket_direct },
-	{ 368, "getpeername", "dpp", sys_socket_direct },
-	{ 369, "sendto", "dpdxpd", sys_socket_direct },
-	{ 370, "sendmsg", "dpx", sys_socket_direct },
-	{ 371, "recvfrom", "dpdxpp", sys_socket_direct },
-	{ 372, "recvmsg", "dpx", sys_socket_direct },
-	{ 373, "shutdown", "dd", sys_socket_direct },
+	{ 359, "socket", "ddd", sys_socket_new },
+	{ 360, "socketpair", "dddp", sys_socket_new },
+	{ 361, "bind", "fpd", sys_socket_direct },
+	{ 362, "connect", "fpd", sys_socket_direct },
+	{ 363, "listen", "fd", sys_socket_direct },
+	{ 364, "accept4", "fppx", sys_socket_direct },
+	{ 365, "getsockopt", "fddpp", sys_socket_direct },
+	{ 366, "setsockopt", "fddpd", sys_socket_direct },
+	{ 367, "getsockname", "fpp", sys_socket_direct },
+	{ 368, "getpeername", "fpp", sys_socket_direct },
+	{ 369, "sendto", "fpdxpd", sys_socket_direct },
+	{ 370, "sendmsg", "fpx", sys_socket_direct },
+	{ 371, "recvfrom", "fpdxpp", sys_socket_direct },
+	{ 372, "recvmsg", "fpx", sys_socket_direct },
+	{ 373, "shutdown", "fd", sys_socket_direct },
 };

@@ -110,7 +110,7 @@ static int put_all(struct end *to, uint32_t address, uint32_t count, uint32_t at
 
 		error = copy_from_user(&descriptor, address + 4 * i, sizeof(descriptor)) != 0
 			    ? -EFAULT
-			    : put(to, descriptor_file(descriptor), at);
+			    : put(to, files_get(current->process->files, descriptor), at);
 	}
 	return error;
 }

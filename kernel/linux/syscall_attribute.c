@@ -171,45 +171,37 @@ static int of_path(const struct trap_frame *frame, uint32_t flags, attribute_cal
 	return result;
 }
 
-/* The inode stays while the call sleeps, even if another thread closes the descriptor. */
-static int of_file(const struct trap_frame *frame, attribute_call *call)
+static int of_file(const struct file *file, const struct trap_frame *frame, attribute_call *call)
 {
-	struct file *file = descriptor_opened(frame->ebx);
-	struct inode *inode = file ? file->inode : NULL;
-	int result;
-
-	if (!inode)
-		return file ? -EOPNOTSUPP : -EBADF;
-	inode_hold(inode);
-	result = call(inode, frame);
-	inode_put(inode);
-	return result;
+	if (!file)
+		return -EBADF;
+	return file->inode ? call(file->inode, frame) : -EOPNOTSUPP;
 }
 
 CALL(sys_setxattr, of_path(frame, 0, set))
 CALL(sys_lsetxattr, of_path(frame, AT_SYMLINK_NOFOLLOW, set))
-CALL(sys_fsetxattr, of_file(frame, set))
+FILE_CALL(sys_fsetxattr, of_file(file_opened(file), frame, set))
 CALL(sys_getxattr, of_path(frame, 0, get))
 CALL(sys_lgetxattr, of_path(frame, AT_SYMLINK_NOFOLLOW, get))
-CALL(sys_fgetxattr, of_file(frame, get))
+FILE_CALL(sys_fgetxattr, of_file(file_opened(file), frame, get))
 CALL(sys_listxattr, of_path(frame, 0, list))
 CALL(sys_llistxattr, of_path(frame, AT_SYMLINK_NOFOLLOW, list))
-CALL(sys_flistxattr, of_file(frame, list))
+FILE_CALL(sys_flistxattr, of_file(file_opened(file), frame, list))
 CALL(sys_removexattr, of_path(frame, 0, remove))
 CALL(sys_lremovexattr, of_path(frame, AT_SYMLINK_NOFOLLOW, remove))
-CALL(sys_fremovexattr, of_file(frame, remove))
+FILE_CALL(sys_fremovexattr, of_file(file_opened(file), frame, remove))
 
 static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 226, "setxattr", "ssxdx", sys_setxattr },
 	{ 227, "lsetxattr", "ssxdx", sys_lsetxattr },
-	{ 228, "fsetxattr", "dsxdx", sys_fsetxattr },
+	{ 228, "fsetxattr", "fsxdx", sys_fsetxattr },
 	{ 229, "getxattr", "ssxd", sys_getxattr },
 	{ 230, "lgetxattr", "ssxd", sys_lgetxattr },
-	{ 231, "fgetxattr", "dsxd", sys_fgetxattr },
+	{ 231, "fgetxattr", "fsxd", sys_fgetxattr },
 	{ 232, "listxattr", "sxd", sys_listxattr },
 	{ 233, "llistxattr", "sxd", sys_llistxattr },
-	{ 234, "flistxattr", "dxd", sys_flistxattr },
+	{ 234, "flistxattr", "fxd", sys_flistxattr },
 	{ 235, "removexattr", "ss", sys_removexattr },
 	{ 236, "lremovexattr", "ss", sys_lremovexattr },
-	{ 237, "fremovexattr", "ds", sys_fremovexattr },
+	{ 237, "fremovexattr", "fs", sys_fremovexattr },
 };

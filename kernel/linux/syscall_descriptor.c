@@ -1,13 +1,11 @@
 /* Calls for descriptors that only Linux's programs make, and the commands of fcntl. */
 #include "kernel/abi/file.h"
-#include "fs/files.h"
 #include "fs/pipe.h"
 #include "kernel/lib/errno.h"
 #include "kernel/linux/syscall_lock.h"
 #include "kernel/process/descriptor_calls.h"
 #include "kernel/process/file_calls.h"
-#include "kernel/process/process.h"
-#include "kernel/syscall/syscall.h"
+#include "kernel/process/held_call.h"
 
 #define SETTABLE	    (O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME)
 #define CLOSE_RANGE_ON_EXEC 4u
@@ -28,12 +26,14 @@ static int sys_close_range(struct trap_frame *frame)
 	return 0;
 }
 
-static int sys_dup3(struct trap_frame *frame)
+static int duplicate_to(struct file *file, const struct trap_frame *frame)
 {
 	if (frame->ebx == frame->ecx || frame->edx & ~O_CLOEXEC)
 		return -EINVAL;
-	return descriptor_duplicate_to(frame->ebx, frame->ecx, frame->edx);
+	return descriptor_duplicate_to(file, frame->ecx, frame->edx);
 }
+
+FILE_CALL(sys_dup3, duplicate_to(file, frame))
 
 static int sys_pipe2(struct trap_frame *frame)
 {
@@ -62,10 +62,8 @@ static int pipe_size(const struct file *file, uint32_t wanted)
 	return wanted <= PIPE_CAPACITY ? (int)PIPE_CAPACITY : -EPERM;
 }
 
-static int sys_fcntl64(struct trap_frame *frame)
+static int control(struct file *file, const struct trap_frame *frame)
 {
-	struct file *file = descriptor_file(frame->ebx);
-
 	if (!file)
 		return -EBADF;
 	switch (frame->ecx) {
@@ -90,13 +88,15 @@ static int sys_fcntl64(struct trap_frame *frame)
 	case F_OFD_GETLK ... F_OFD_SETLKW:
 		return lock_call(file, frame);
 	}
-	return sys_fcntl(frame);
+	return descriptor_control(file, frame);
 }
 
+FILE_CALL(sys_fcntl64, control(file, frame))
+
 static const struct syscall calls[] SYSCALL_TABLE_REPLACING = {
-	{ 55, "fcntl", "ddx", sys_fcntl64 },
-	{ 221, "fcntl64", "ddx", sys_fcntl64 },
-	{ 330, "dup3", "ddo", sys_dup3 },
+	{ 55, "fcntl", "fdx", sys_fcntl64 },
+	{ 221, "fcntl64", "fdx", sys_fcntl64 },
+	{ 330, "dup3", "fdo", sys_dup3 },
 	{ 331, "pipe2", "po", sys_pipe2 },
 	{ 436, "close_range", "ddx", sys_close_range },
 };

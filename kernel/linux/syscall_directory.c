@@ -8,8 +8,7 @@
 #include "kernel/abi/dirent.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
-#include "kernel/process/file_calls.h"
-#include "kernel/syscall/syscall.h"
+#include "kernel/process/held_call.h"
 #include "mm/page_alloc.h"
 #include "mm/user_copy.h"
 
@@ -58,10 +57,8 @@ static int give_entries(struct file *file, uint32_t to, uint32_t length, void *p
 	return entries.is_full ? -EINVAL : 0;
 }
 
-static int sys_getdents64(struct trap_frame *frame)
+static int read_entries(struct file *file, const struct trap_frame *frame)
 {
-	struct file *file = descriptor_readable(frame->ebx);
-
 	if (!file)
 		return -EBADF;
 	if (!file->inode || !inode_is(file->inode, S_IFDIR))
@@ -78,6 +75,8 @@ static int sys_getdents64(struct trap_frame *frame)
 	return result;
 }
 
+OFFSET_CALL(sys_getdents64, read_entries(file_to_read(file), frame))
+
 static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 220, "getdents64", "dpd", sys_getdents64 },
+	{ 220, "getdents64", "Fpd", sys_getdents64 },
 };

@@ -186,61 +186,58 @@ static int read_here(struct file *file, struct buffer *to, uint64_t done)
 	return file_read(file, to);
 }
 
-CALL(sys_readv, each_vector(descriptor_readable(frame->ebx), frame->ecx, frame->edx, 0, read_here))
-CALL(sys_writev,
-     end_write(each_vector(descriptor_writable(frame->ebx), frame->ecx, frame->edx, 0, write_here)))
+OFFSET_CALL(sys_readv, each_vector(file_to_read(file), frame->ecx, frame->edx, 0, read_here))
+OFFSET_CALL(sys_writev,
+	    end_write(each_vector(file_to_write(file), frame->ecx, frame->edx, 0, write_here)))
 
 /* O_APPEND overrides the caller's offset. */
 static int write_at(struct file *file, struct buffer *from, uint64_t offset)
 {
-	return file_write_at(file, from, file->flags & O_APPEND ? file_size(file) : offset);
+	if (!(file->flags & O_APPEND))
+		return file_write_at(file, from, offset);
+	struct claim *lock = file_offset_lock(file);
+	int moved = file_write_at(file, from, file_size(file));
+
+	file_offset_unlock(lock);
+	return moved;
 }
 
-/* What is wrong with a transfer at an offset of the caller's; 0: nothing. `file` is NULL if it is
- * not open for this: of a stream that is not said first. */
-static int offset_error(const struct file *file, const struct trap_frame *frame)
+/* What is wrong with a transfer at an offset of the caller's; 0: nothing. Of a stream it is not
+ * said first that the file is not open for this. */
+static int offset_error(const struct file *file, bool is_allowed, const struct trap_frame *frame)
 {
-	const struct file *opened = descriptor_opened(frame->ebx);
-
 	if ((int32_t)frame->edi < 0)
 		return -EINVAL;
-	if (opened && opened->ops->is_stream)
+	if (file && !(file->flags & O_PATH) && file->ops->is_stream)
 		return -ESPIPE;
-	return file ? 0 : -EBADF;
+	return is_allowed ? 0 : -EBADF;
 }
 
-static int each_vector_at(struct file *file, const struct trap_frame *frame,
+static int each_vector_at(struct file *file, bool is_allowed, const struct trap_frame *frame,
 			  int (*transfer)(struct file *, struct buffer *, uint64_t))
 {
-	int error = offset_error(file, frame);
+	int error = offset_error(file, is_allowed, frame);
 
 	if (error)
 		return error;
 	return each_vector(file, frame->ecx, frame->edx, wide(frame->esi, frame->edi), transfer);
 }
 
-CALL(sys_preadv, each_vector_at(descriptor_readable(frame->ebx), frame, file_read_at))
-CALL(sys_pwritev, each_vector_at(descriptor_writable(frame->ebx), frame, write_at))
+FILE_CALL(sys_preadv, each_vector_at(file, file_to_read(file), frame, file_read_at))
+FILE_CALL(sys_pwritev, each_vector_at(file, file_to_write(file), frame, write_at))
 
-/* Holds the file meanwhile, as read and write do. */
 static inline __attribute__((always_inline)) int
-transfer_at(const struct trap_frame *frame, bool (*allowed)(const struct file *file),
+transfer_at(struct file *file, bool is_allowed, const struct trap_frame *frame,
 	    int (*transfer)(struct file *, struct buffer *, uint64_t))
 {
-	struct file *file = files_get(current->process->files, frame->ebx);
 	uint32_t length = frame->edx < TRANSFER_MAX ? frame->edx : TRANSFER_MAX;
 	struct buffer buffer = buffer_of_user(frame->ecx, length);
 
-	file = file && allowed(file) ? file : NULL;
-	if (!file || file->ops->is_stream || (int32_t)frame->edi < 0)
-		return offset_error(file, frame);
+	if (!is_allowed || file->ops->is_stream || (int32_t)frame->edi < 0)
+		return offset_error(file, is_allowed, frame);
 	if (!user_range_ok(frame->ecx, frame->edx))
 		return -EFAULT;
-	file->references++;
-	int result = transfer(file, &buffer, wide(frame->esi, frame->edi));
-
-	file_release(file);
-	return result;
+	return transfer(file, &buffer, wide(frame->esi, frame->edi));
 }
 
 /* file_read_at without its call: reading what is in memory should cost little else. */
@@ -249,8 +246,8 @@ static inline int read_at(struct file *file, struct buffer *to, uint64_t offset)
 	return file->ops->read ? file->ops->read(file, to, offset) : -EINVAL;
 }
 
-CALL(sys_pread64, transfer_at(frame, file_readable, read_at))
-CALL(sys_pwrite64, transfer_at(frame, file_writable, write_at))
+FILE_CALL(sys_pread64, transfer_at(file, file_to_read(file), frame, read_at))
+FILE_CALL(sys_pwrite64, transfer_at(file, file_to_write(file), frame, write_at))
 
 /* ---- from one file to another ---- */
 
@@ -264,8 +261,10 @@ static int copy_page(struct file *to, struct file *from, uint64_t *offset, void 
 	if (read <= 0)
 		return read;
 	buffer = buffer_of_kernel(page, read);
+	struct claim *lock = file_offset_lock(to);
 	int written = file_write(to, &buffer);
 
+	file_offset_unlock(lock);
 	if (written > 0)
 		*offset += written;
 	return written;
@@ -296,9 +295,9 @@ static int copy(struct file *to, struct file *from, uint64_t *offset, uint32_t l
 
 /* From one file to another. EDX is where the program keeps the offset to read at, a signed number
  * of `size` bytes; 0: the file's own offset. */
-static int send_file(const struct trap_frame *frame, uint32_t size)
+static int send_file(struct file *to, struct file *from, const struct trap_frame *frame,
+		     uint32_t size)
 {
-	struct file *to = descriptor_writable(frame->ebx), *from = descriptor_readable(frame->ecx);
 	uint64_t offset = 0;
 
 	if (!to || !from)
@@ -317,8 +316,10 @@ static int send_file(const struct trap_frame *frame, uint32_t size)
 	return moved;
 }
 
-CALL(sys_sendfile, send_file(frame, sizeof(int32_t)))
-CALL(sys_sendfile64, send_file(frame, sizeof(int64_t)))
+FILES_CALL(sys_sendfile, 1, ecx,
+	   send_file(file_to_write(file), file_to_read(other), frame, sizeof(int32_t)))
+FILES_CALL(sys_sendfile64, 1, ecx,
+	   send_file(file_to_write(file), file_to_read(other), frame, sizeof(int64_t)))
 
 /* ---- offsets and sizes ---- */
 
@@ -340,27 +341,28 @@ static int seek_any(struct file *file, int64_t distance, uint32_t whence, int64_
 	return file_seek(file, distance, whence, result);
 }
 
-static int sys_lseek(struct trap_frame *frame)
+static int seek(struct file *file, const struct trap_frame *frame)
 {
 	int64_t offset;
-	int error =
-	    seek_any(descriptor_opened(frame->ebx), (int32_t)frame->ecx, frame->edx, &offset);
+	int error = seek_any(file, (int32_t)frame->ecx, frame->edx, &offset);
 
 	if (error)
 		return error;
 	return offset > INT32_MAX ? -EOVERFLOW : (int32_t)offset;
 }
 
-static int sys_llseek(struct trap_frame *frame)
+static int seek_wide(struct file *file, const struct trap_frame *frame)
 {
 	int64_t offset;
-	int error = seek_any(descriptor_opened(frame->ebx), wide(frame->edx, frame->ecx),
-			     frame->edi, &offset);
+	int error = seek_any(file, wide(frame->edx, frame->ecx), frame->edi, &offset);
 
 	if (error)
 		return error;
 	return give(frame->esi, &offset, sizeof(offset));
 }
+
+OFFSET_CALL(sys_lseek, seek(file_opened(file), frame))
+OFFSET_CALL(sys_llseek, seek_wide(file_opened(file), frame))
 
 static int truncate_file(struct file *file, uint64_t size)
 {
@@ -371,8 +373,8 @@ static int truncate_file(struct file *file, uint64_t size)
 	return vfs_truncate(file->inode, size);
 }
 
-CALL(sys_ftruncate, truncate_file(descriptor_opened(frame->ebx), (int32_t)frame->ecx))
-CALL(sys_ftruncate64, truncate_file(descriptor_opened(frame->ebx), wide(frame->ecx, frame->edx)))
+FILE_CALL(sys_ftruncate, truncate_file(file_opened(file), (int32_t)frame->ecx))
+FILE_CALL(sys_ftruncate64, truncate_file(file_opened(file), wide(frame->ecx, frame->edx)))
 
 /* It cannot fail: who wants to know calls fsync. */
 static int sys_sync(struct trap_frame *frame)
@@ -391,13 +393,11 @@ static int sync_file(struct file *file, bool data_only)
 	return inode_is(file->inode, S_IFREG) || inode_is(file->inode, S_IFDIR) ? 0 : -EINVAL;
 }
 
-CALL(sys_fsync, sync_file(descriptor_opened(frame->ebx), false))
-CALL(sys_fdatasync, sync_file(descriptor_opened(frame->ebx), true))
+FILE_CALL(sys_fsync, sync_file(file_opened(file), false))
+FILE_CALL(sys_fdatasync, sync_file(file_opened(file), true))
 
-static int advise(uint32_t descriptor, uint64_t offset, int64_t length, uint32_t advice)
+static int advise(struct file *file, uint64_t offset, int64_t length, uint32_t advice)
 {
-	struct file *file = descriptor_opened(descriptor);
-
 	if (!file)
 		return -EBADF;
 	if (inode_is(file->inode, S_IFIFO))
@@ -407,12 +407,12 @@ static int advise(uint32_t descriptor, uint64_t offset, int64_t length, uint32_t
 	return file->ops->advise ? file->ops->advise(file, offset, length, advice) : 0;
 }
 
-CALL(sys_fadvise64,
-     advise(frame->ebx, wide(frame->ecx, frame->edx), (int32_t)frame->esi, frame->edi))
-CALL(sys_fadvise64_64,
-     advise(frame->ebx, wide(frame->ecx, frame->edx), wide(frame->esi, frame->edi), frame->ebp))
-CALL(sys_readahead,
-     advise(frame->ebx, wide(frame->ecx, frame->edx), (int32_t)frame->esi, ADVICE_READ_AHEAD))
+FILE_CALL(sys_fadvise64,
+	  advise(file_opened(file), wide(frame->ecx, frame->edx), (int32_t)frame->esi, frame->edi))
+FILE_CALL(sys_fadvise64_64, advise(file_opened(file), wide(frame->ecx, frame->edx),
+				   wide(frame->esi, frame->edi), frame->ebp))
+FILE_CALL(sys_readahead, advise(file_opened(file), wide(frame->ecx, frame->edx),
+				(int32_t)frame->esi, ADVICE_READ_AHEAD))
 
 /* ---- ioctl ---- */
 
@@ -426,10 +426,8 @@ static int set_nonblocking(struct file *file, uint32_t address)
 	return 0;
 }
 
-static int sys_ioctl_any(struct trap_frame *frame)
+static int control_any(struct file *file, const struct trap_frame *frame)
 {
-	struct file *file = descriptor_opened(frame->ebx);
-
 	if (!file)
 		return -EBADF;
 	switch (frame->ecx) {
@@ -440,31 +438,33 @@ static int sys_ioctl_any(struct trap_frame *frame)
 		files_set_close_on_exec(current->process->files, frame->ebx, frame->ecx == FIOCLEX);
 		return 0;
 	}
-	return sys_ioctl(frame);
+	return file_control(file, frame->ecx, frame->edx);
 }
 
+FILE_CALL(sys_ioctl, control_any(file_opened(file), frame))
+
 static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 19, "lseek", "ddd", sys_lseek },
+	{ 19, "lseek", "Fdd", sys_lseek },
 	{ 36, "sync", "", sys_sync },
-	{ 93, "ftruncate", "dd", sys_ftruncate },
-	{ 118, "fsync", "d", sys_fsync },
-	{ 145, "readv", "dpd", sys_readv },
-	{ 146, "writev", "dpd", sys_writev },
-	{ 148, "fdatasync", "d", sys_fdatasync },
-	{ 180, "pread64", "dpdxx", sys_pread64 },
-	{ 181, "pwrite64", "dpdxx", sys_pwrite64 },
-	{ 187, "sendfile", "ddpd", sys_sendfile },
-	{ 194, "ftruncate64", "dxx", sys_ftruncate64 },
-	{ 239, "sendfile64", "ddpd", sys_sendfile64 },
-	{ 225, "readahead", "dxxd", sys_readahead },
-	{ 250, "fadvise64", "dxxdd", sys_fadvise64 },
-	{ 272, "fadvise64_64", "dxxxxd", sys_fadvise64_64 },
-	{ 333, "preadv", "dpdxx", sys_preadv },
-	{ 334, "pwritev", "dpdxx", sys_pwritev },
+	{ 93, "ftruncate", "fd", sys_ftruncate },
+	{ 118, "fsync", "f", sys_fsync },
+	{ 145, "readv", "Fpd", sys_readv },
+	{ 146, "writev", "Fpd", sys_writev },
+	{ 148, "fdatasync", "f", sys_fdatasync },
+	{ 180, "pread64", "fpdxx", sys_pread64 },
+	{ 181, "pwrite64", "fpdxx", sys_pwrite64 },
+	{ 187, "sendfile", "ffpd", sys_sendfile },
+	{ 194, "ftruncate64", "fxx", sys_ftruncate64 },
+	{ 239, "sendfile64", "ffpd", sys_sendfile64 },
+	{ 225, "readahead", "fxxd", sys_readahead },
+	{ 250, "fadvise64", "fxxdd", sys_fadvise64 },
+	{ 272, "fadvise64_64", "fxxxxd", sys_fadvise64_64 },
+	{ 333, "preadv", "fpdxx", sys_preadv },
+	{ 334, "pwritev", "fpdxx", sys_pwritev },
 };
 
 /* What the core can do, and more. */
 static const struct syscall replacing[] SYSCALL_TABLE_REPLACING = {
-	{ 54, "ioctl", "dxx", sys_ioctl_any },
-	{ 140, "_llseek", "dxxpd", sys_llseek },
+	{ 54, "ioctl", "fxx", sys_ioctl },
+	{ 140, "_llseek", "Fxxpd", sys_llseek },
 };

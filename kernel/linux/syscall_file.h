@@ -6,6 +6,7 @@
 #include "fs/vfs/anonymous.h"
 #include "kernel/abi/file.h"
 #include "kernel/process/file_calls.h"
+#include "kernel/process/held_call.h"
 #include "mm/pool.h"
 
 #define HERE ((uint32_t)AT_FDCWD) /* as a directory's descriptor: the working directory */
@@ -18,10 +19,10 @@ typedef int inode_call(struct inode *inode, uint32_t first, uint32_t second);
 int inode_at(uint32_t directory, uint32_t address, uint32_t flags, struct inode **inode);
 
 /* Do something with the inode at a path, which inode_at finds, or with an open file's: its result,
- * inode_at's error, or -EBADF. */
+ * inode_at's error, or (NULL) -EBADF. */
 int call_at(uint32_t directory, uint32_t address, uint32_t flags, inode_call *call, uint32_t first,
 	    uint32_t second);
-int call_file(uint32_t descriptor, inode_call *call, uint32_t first, uint32_t second);
+int call_file(const struct file *file, inode_call *call, uint32_t first, uint32_t second);
 
 /* A file without a name, with zeroed private data from a pool, to which the file's release gives it
  * back. NULL without memory. */
@@ -34,11 +35,23 @@ extern const struct message_ops {
 	int (*move)(struct file *file, uint32_t vectors, uint32_t count, bool write);
 } *message_ops;
 
-/* The open file of a descriptor; NULL when there is none, or only a place (O_PATH), which most
- * calls refuse with -EBADF. */
-static inline struct file *descriptor_opened(uint32_t descriptor)
+/* The file; NULL when there is none, or only a place (O_PATH), which most calls refuse with -EBADF.
+ */
+static inline struct file *file_opened(struct file *file)
 {
-	struct file *file = descriptor_file(descriptor);
-
 	return file && !(file->flags & O_PATH) ? file : NULL;
 }
+
+/* Defines a call of an open file, as kernel/process/held_call.h does, with a second descriptor:
+ * argument `at`, in that register. `other` is its file. */
+#define FILES_CALL(name, at, descriptor, result)                                                   \
+	static int name(struct trap_frame *frame)                                                  \
+	{                                                                                          \
+		struct file *file = file_hold(frame->ebx), *other = file_hold(frame->descriptor);  \
+		int value = result;                                                                \
+                                                                                                   \
+		file_drop(other);                                                                  \
+		file_drop(file);                                                                   \
+		return value;                                                                      \
+	}                                                                                          \
+	HOLDS(name, HELD(0) | HELD(at))

@@ -84,14 +84,13 @@ static int show_conflict(const struct file *file, const struct trap_frame *frame
  * file owns goes with that file. */
 static int set(struct file *file, uint32_t descriptor, const struct file_lock *lock, bool waits)
 {
-	file->references++;
 	int result = lock_set(file->inode, lock, waits);
 
-	if (result == 0 && lock->owner != file && descriptor_file(descriptor) != file) {
+	if (result == 0 && lock->owner != file &&
+	    files_get(current->process->files, descriptor) != file) {
 		locks_drop(file->inode, lock->owner);
 		result = -EBADF;
 	}
-	file_release(file);
 	return result;
 }
 
@@ -128,9 +127,8 @@ int lock_call(struct file *file, const struct trap_frame *frame)
 	return may_lock(file, lock.kind) ? set(file, frame->ebx, &lock, waits) : -EBADF;
 }
 
-static int sys_flock(struct trap_frame *frame)
+static int lock_whole(struct file *file, const struct trap_frame *frame)
 {
-	struct file *file = descriptor_opened(frame->ebx);
 	uint32_t operation = frame->ecx & ~LOCK_NB;
 	struct file_lock lock = { .owner = file, .is_whole = true, .last = LOCK_LAST };
 
@@ -144,6 +142,8 @@ static int sys_flock(struct trap_frame *frame)
 	return set(file, frame->ebx, &lock, !(frame->ecx & LOCK_NB));
 }
 
+FILE_CALL(sys_flock, lock_whole(file_opened(file), frame))
+
 static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 143, "flock", "dx", sys_flock },
+	{ 143, "flock", "fx", sys_flock },
 };

@@ -2,6 +2,7 @@
 #include "kernel/abi/mman.h"
 #include "kernel/cpu/memory_layout.h"
 #include "kernel/lib/errno.h"
+#include "kernel/linux/syscall_file.h"
 #include "kernel/linux/syscall_memory.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/task/task.h"
@@ -21,7 +22,11 @@ static int map(struct mapping mapping)
 			return -EOPNOTSUPP;
 		mapping.flags &= ~MAP_PRIVATE;
 	}
-	return memory_map(&mapping);
+	struct file *file = file_hold(mapping.descriptor);
+	int result = memory_map(&mapping, file_opened(file));
+
+	file_drop(file);
+	return result;
 }
 
 static int sys_mmap2(struct trap_frame *frame)
@@ -58,5 +63,5 @@ static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 90, "mmap", "p", sys_mmap },
 	{ 91, "munmap", "xd", sys_munmap },
 	{ 125, "mprotect", "xdd", sys_mprotect },
-	{ 192, "mmap2", "xddxdx", sys_mmap2 },
+	{ 192, "mmap2", "xddxax", sys_mmap2 },
 };

@@ -66,7 +66,7 @@ static int map_file(const struct mapping *mapping, struct file *file)
 
 /* Memory is private until lesson 6: nothing is written back, and no other task sees it. So a shared
  * mapping is refused, but for one of a file that is only read. */
-int memory_map(const struct mapping *mapping)
+int memory_map(const struct mapping *mapping, struct file *file)
 {
 	bool is_shared = mapping->flags & MAP_SHARED, is_file = !(mapping->flags & MAP_ANONYMOUS);
 
@@ -75,7 +75,6 @@ int memory_map(const struct mapping *mapping)
 		return -EINVAL;
 	if (!is_file)
 		return is_shared ? -ENODEV : place(mapping);
-	struct file *file = descriptor_opened(mapping->descriptor);
 	bool is_written = is_shared && (mapping->protection & SPACE_WRITE);
 
 	if (!file)

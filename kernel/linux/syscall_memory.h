@@ -9,9 +9,12 @@ struct mapping {
 	uint32_t offset; /* in pages */
 };
 
-/* Maps it into the current task's space. Returns the address, or a negated errno. Lesson 3 and
- * lesson 6 have a function each: syscall_memory.c, syscall_memory_areas.c. */
-int memory_map(const struct mapping *mapping);
+struct file;
+
+/* Maps it into the current task's space; the file is the descriptor's, held by the caller, or NULL.
+ * Returns the address, or a negated errno. Lesson 3 and lesson 6 have a function each:
+ * syscall_memory.c, syscall_memory_areas.c. */
+int memory_map(const struct mapping *mapping, struct file *file);
 
 /* Numbers of setrlimit: of the stack, and of all memory. */
 #define LIMIT_STACK 3

@@ -53,14 +53,19 @@ static bool is_too_much(uint32_t more)
 	return limit != UINT32_MAX && (more > limit || space_size(current->space) > limit - more);
 }
 
-/* A break that cannot be set stays where it is. */
+/* A break that cannot be set stays where it is. Clearing memory may sleep: without the claim
+ * another task of the program would see the old break meanwhile. */
 static int sys_brk(struct trap_frame *frame)
 {
+	struct claim *setting = &current->process->leader->setting_break;
+
+	claim_take(setting);
 	uint32_t now = space_set_break(current->space, 0);
 
-	if (frame->ebx > now && is_too_much(frame->ebx - now))
-		return now;
-	return space_set_break(current->space, frame->ebx);
+	if (frame->ebx <= now || !is_too_much(frame->ebx - now))
+		now = space_set_break(current->space, frame->ebx);
+	claim_give(setting);
+	return now;
 }
 
 /* The address where the mapping goes, or a negated errno. */
@@ -83,7 +88,8 @@ static int place(const struct mapping *mapping, uint32_t length)
 }
 
 /* Finds the object that is mapped, with a reference; none for private zeros. */
-static int find_object(const struct mapping *mapping, uint32_t length, struct area *form)
+static int find_object(const struct mapping *mapping, struct file *file, uint32_t length,
+		       struct area *form)
 {
 	bool is_shared = mapping->flags & MAP_SHARED;
 
@@ -93,8 +99,6 @@ static int find_object(const struct mapping *mapping, uint32_t length, struct ar
 			form->object = ramfs_shared_memory(length);
 		return is_shared && !form->object ? -ENOMEM : 0;
 	}
-	struct file *file = descriptor_opened(mapping->descriptor);
-
 	if (!file)
 		return -EBADF;
 	if (!file_readable(file) ||
@@ -137,7 +141,7 @@ static int map_large(struct mapping mapping)
 	return error ? error : address;
 }
 
-int memory_map(const struct mapping *mapping)
+int memory_map(const struct mapping *mapping, struct file *file)
 {
 	uint32_t length = (mapping->length + PAGE_SIZE - 1) & -PAGE_SIZE;
 	bool is_shared = mapping->flags & MAP_SHARED;
@@ -153,7 +157,7 @@ int memory_map(const struct mapping *mapping)
 		return -ENOMEM;
 	if (form.index + (length >> PAGE_SHIFT) < form.index)
 		return -EOVERFLOW;
-	int error = find_object(mapping, length, &form);
+	int error = find_object(mapping, file, length, &form);
 
 	if (error)
 		return error;

@@ -124,9 +124,8 @@ static int unmount(uint32_t address, uint32_t flags)
 CALL(sys_umount, unmount(frame->ebx, 0))
 CALL(sys_umount2, unmount(frame->ebx, frame->ecx))
 
-static int sys_syncfs(struct trap_frame *frame)
+static int sync_mount(struct file *file)
 {
-	struct file *file = descriptor_opened(frame->ebx);
 	const struct mount *mount = file && file->inode ? mount_of(file->inode) : NULL;
 
 	if (!file)
@@ -135,9 +134,8 @@ static int sys_syncfs(struct trap_frame *frame)
 }
 
 /* More than is asked for: all of the file, and durably. */
-static int sys_sync_file_range(struct trap_frame *frame)
+static int sync_range(struct file *file, const struct trap_frame *frame)
 {
-	struct file *file = descriptor_opened(frame->ebx);
 	int64_t offset = wide(frame->ecx, frame->edx), length = wide(frame->esi, frame->edi);
 
 	if (!file)
@@ -149,10 +147,13 @@ static int sys_sync_file_range(struct trap_frame *frame)
 	return file->ops->sync(file, true);
 }
 
+FILE_CALL(sys_syncfs, sync_mount(file_opened(file)))
+FILE_CALL(sys_sync_file_range, sync_range(file_opened(file), frame))
+
 static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 21, "mount", "sssxp", sys_mount },
 	{ 22, "umount", "s", sys_umount },
 	{ 52, "umount2", "sx", sys_umount2 },
-	{ 314, "sync_file_range", "dxxxxx", sys_sync_file_range },
-	{ 344, "syncfs", "d", sys_syncfs },
+	{ 314, "sync_file_range", "fxxxxx", sys_sync_file_range },
+	{ 344, "syncfs", "f", sys_syncfs },
 };

@@ -19,7 +19,8 @@
 
 /* ---- places ---- */
 
-/* A program's path, and the directory where it begins if it is relative. */
+/* A program's path, and the directory where it begins if it is relative: a reference, since another
+ * task of the program may close its descriptor, or change the working directory. */
 struct place {
 	struct inode *start;
 	char *path; /* a page */
@@ -27,21 +28,22 @@ struct place {
 
 static int find_start(struct place *place, uint32_t directory)
 {
-	struct file *file;
+	const struct files *files = current->process->files;
+	bool is_here = directory == HERE || *place->path == '/';
+	const struct file *file = is_here ? NULL : files_get(files, directory);
 
-	place->start = vfs_working_directory(current->process->files);
-	if (directory == HERE || *place->path == '/')
-		return 0;
-	file = files_get(current->process->files, directory);
-	if (!file)
+	if (!is_here && !file)
 		return -EBADF;
-	place->start = file->inode;
-	return inode_is(file->inode, S_IFDIR) || !*place->path ? 0 : -ENOTDIR;
+	if (!is_here && !inode_is(file->inode, S_IFDIR) && *place->path)
+		return -ENOTDIR;
+	place->start = inode_hold(is_here ? vfs_working_directory(files) : file->inode);
+	return 0;
 }
 
 static void place_put(struct place *place)
 {
 	path_page_free(place->path);
+	inode_put(place->start);
 }
 
 /* Fetches a path. directory is a descriptor or AT_FDCWD. -EFAULT, -ENAMETOOLONG, -EBADF, -ENOTDIR,
@@ -54,7 +56,7 @@ static int place_get(struct place *place, uint32_t directory, uint32_t address)
 		return error;
 	error = find_start(place, directory);
 	if (error)
-		place_put(place);
+		path_page_free(place->path);
 	return error;
 }
 
@@ -87,10 +89,8 @@ int call_at(uint32_t directory, uint32_t address, uint32_t flags, inode_call *ca
 	return result;
 }
 
-int call_file(uint32_t descriptor, inode_call *call, uint32_t first, uint32_t second)
+int call_file(const struct file *file, inode_call *call, uint32_t first, uint32_t second)
 {
-	struct file *file = files_get(current->process->files, descriptor);
-
 	return file ? call(file->inode, first, second) : -EBADF;
 }
 
@@ -298,7 +298,7 @@ static int enter(struct inode *inode, uint32_t unused, uint32_t unused_too)
 }
 
 CALL(sys_chdir, call_at(HERE, frame->ebx, 0, enter, 0, 0))
-CALL(sys_fchdir, call_file(frame->ebx, enter, 0, 0))
+FILE_CALL(sys_fchdir, call_file(file, enter, 0, 0))
 
 static int sys_getcwd(struct trap_frame *frame)
 {
@@ -335,17 +335,17 @@ static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 60, "umask", "o", sys_umask },
 	{ 83, "symlink", "ss", sys_symlink },
 	{ 85, "readlink", "spd", sys_readlink },
-	{ 133, "fchdir", "d", sys_fchdir },
+	{ 133, "fchdir", "f", sys_fchdir },
 	{ 183, "getcwd", "pd", sys_getcwd },
-	{ 295, "openat", "dsoo", sys_openat },
-	{ 296, "mkdirat", "dso", sys_mkdirat },
-	{ 297, "mknodat", "dsox", sys_mknodat },
-	{ 301, "unlinkat", "dsx", sys_unlinkat },
-	{ 302, "renameat", "dsds", sys_renameat },
-	{ 303, "linkat", "dsdsx", sys_linkat },
-	{ 304, "symlinkat", "sds", sys_symlinkat },
-	{ 305, "readlinkat", "dspd", sys_readlinkat },
-	{ 353, "renameat2", "dsdsx", sys_renameat2 },
+	{ 295, "openat", "asoo", sys_openat },
+	{ 296, "mkdirat", "aso", sys_mkdirat },
+	{ 297, "mknodat", "asox", sys_mknodat },
+	{ 301, "unlinkat", "asx", sys_unlinkat },
+	{ 302, "renameat", "asas", sys_renameat },
+	{ 303, "linkat", "asasx", sys_linkat },
+	{ 304, "symlinkat", "sas", sys_symlinkat },
+	{ 305, "readlinkat", "aspd", sys_readlinkat },
+	{ 353, "renameat2", "asasx", sys_renameat2 },
 };
 
 static const struct syscall replacing[] SYSCALL_TABLE_REPLACING = {

@@ -37,7 +37,7 @@ uint32_t poll_file(struct file *file, uint32_t wanted, struct poll_table *table)
 
 static uint32_t look(uint32_t descriptor, uint32_t wanted, struct poll_table *table)
 {
-	struct file *file = descriptor_opened(descriptor);
+	struct file *file = file_opened(files_get(current->process->files, descriptor));
 
 	if (!file)
 		return POLLNVAL;
@@ -132,7 +132,7 @@ static int scan_poll(void *context, struct poll_table *table)
 }
 
 /* What a call's first two arguments ask for. */
-static int poll_until(const struct trap_frame *frame, uint64_t deadline)
+static int poll_until(struct file *unused, const struct trap_frame *frame, uint64_t deadline)
 {
 	struct poll_request request = { frame->ebx, frame->ecx };
 
@@ -148,7 +148,7 @@ uint64_t poll_deadline(int32_t milliseconds)
 	return milliseconds ? time_ns() + (uint64_t)milliseconds * MS : 0;
 }
 
-CALL(sys_poll, poll_until(frame, poll_deadline(frame->edx)))
+CALL(sys_poll, poll_until(NULL, frame, poll_deadline(frame->edx)))
 
 /* ---- select ---- */
 
@@ -219,7 +219,7 @@ static int give_sets(struct select_request *request)
 }
 
 /* What a call's first four arguments ask for. */
-static int select_until(const struct trap_frame *frame, uint64_t deadline)
+static int select_until(struct file *unused, const struct trap_frame *frame, uint64_t deadline)
 {
 	struct select_request request = {
 		.count = frame->ebx < FILES_MAX ? frame->ebx : FILES_MAX,
@@ -294,13 +294,14 @@ static int begin_mask(uint32_t address)
 	return 0;
 }
 
-int poll_masked(const struct trap_frame *frame, uint64_t deadline, uint32_t mask, poll_call *call)
+int poll_masked(struct file *file, const struct trap_frame *frame, uint64_t deadline, uint32_t mask,
+		poll_call *call)
 {
 	int error = begin_mask(mask);
 
 	if (error)
 		return error;
-	int result = call(frame, deadline);
+	int result = call(file, frame, deadline);
 
 	if (result != -ERESTART_SLEEP)
 		signal_resume();
@@ -316,7 +317,7 @@ static int wait_with(const struct trap_frame *frame, uint32_t time, uint32_t uni
 
 	if (error)
 		return error;
-	int result = poll_masked(frame, deadline, mask, call);
+	int result = poll_masked(NULL, frame, deadline, mask, call);
 
 	give_rest(time, unit, deadline);
 	return result;

@@ -116,10 +116,10 @@ static int give_statx(struct inode *inode, uint32_t to, uint32_t unused)
 
 CALL(sys_stat, call_at(HERE, frame->ebx, 0, give_stat, frame->ecx, 0))
 CALL(sys_lstat, call_at(HERE, frame->ebx, AT_SYMLINK_NOFOLLOW, give_stat, frame->ecx, 0))
-CALL(sys_fstat, call_file(frame->ebx, give_stat, frame->ecx, 0))
+FILE_CALL(sys_fstat, call_file(file, give_stat, frame->ecx, 0))
 CALL(sys_stat64, call_at(HERE, frame->ebx, 0, give_stat64, frame->ecx, 0))
 CALL(sys_lstat64, call_at(HERE, frame->ebx, AT_SYMLINK_NOFOLLOW, give_stat64, frame->ecx, 0))
-CALL(sys_fstat64, call_file(frame->ebx, give_stat64, frame->ecx, 0))
+FILE_CALL(sys_fstat64, call_file(file, give_stat64, frame->ecx, 0))
 CALL(sys_fstatat64, call_at(frame->ebx, frame->ecx, frame->esi, give_stat64, frame->edx, 0))
 CALL(sys_statx, call_at(frame->ebx, frame->ecx, frame->edx, give_statx, frame->edi, 0))
 
@@ -176,13 +176,6 @@ static int change_size(struct inode *inode, uint32_t low, uint32_t high)
 	return (int32_t)high < 0 ? -EINVAL : vfs_truncate(inode, wide(low, high));
 }
 
-static int change_file(uint32_t descriptor, inode_call *change, uint32_t first, uint32_t second)
-{
-	struct file *file = descriptor_opened(descriptor);
-
-	return file ? change(file->inode, first, second) : -EBADF;
-}
-
 /* The 16 bits of the older calls; all ones mean -1. */
 static uint32_t old_owner(uint32_t owner)
 {
@@ -190,27 +183,26 @@ static uint32_t old_owner(uint32_t owner)
 }
 
 CALL(sys_chmod, call_at(HERE, frame->ebx, 0, change_mode, frame->ecx, 0))
-CALL(sys_fchmod, change_file(frame->ebx, change_mode, frame->ecx, 0))
+FILE_CALL(sys_fchmod, call_file(file_opened(file), change_mode, frame->ecx, 0))
 CALL(sys_fchmodat, call_at(frame->ebx, frame->ecx, 0, change_mode, frame->edx, 0))
 CALL(sys_chown,
      call_at(HERE, frame->ebx, 0, change_owner, old_owner(frame->ecx), old_owner(frame->edx)))
 CALL(sys_lchown, call_at(HERE, frame->ebx, AT_SYMLINK_NOFOLLOW, change_owner, old_owner(frame->ecx),
 			 old_owner(frame->edx)))
-CALL(sys_fchown,
-     change_file(frame->ebx, change_owner, old_owner(frame->ecx), old_owner(frame->edx)))
+FILE_CALL(sys_fchown,
+	  call_file(file_opened(file), change_owner, old_owner(frame->ecx), old_owner(frame->edx)))
 CALL(sys_chown32, call_at(HERE, frame->ebx, 0, change_owner, frame->ecx, frame->edx))
 CALL(sys_lchown32,
      call_at(HERE, frame->ebx, AT_SYMLINK_NOFOLLOW, change_owner, frame->ecx, frame->edx))
-CALL(sys_fchown32, change_file(frame->ebx, change_owner, frame->ecx, frame->edx))
+FILE_CALL(sys_fchown32, call_file(file_opened(file), change_owner, frame->ecx, frame->edx))
 CALL(sys_fchownat,
      call_at(frame->ebx, frame->ecx, frame->edi, change_owner, frame->edx, frame->esi))
 CALL(sys_truncate, call_at(HERE, frame->ebx, 0, change_size, frame->ecx, (int32_t)frame->ecx >> 31))
 CALL(sys_truncate64, call_at(HERE, frame->ebx, 0, change_size, frame->ecx, frame->edx))
 
 /* In memory it makes a file longer, unless that is to keep its size: nothing is reserved for it. */
-static int sys_fallocate(struct trap_frame *frame)
+static int allocate(struct file *file, const struct trap_frame *frame)
 {
-	struct file *file = descriptor_opened(frame->ebx);
 	int64_t offset = wide(frame->edx, frame->esi), length = wide(frame->edi, frame->ebp), end;
 
 	if (!file)
@@ -220,7 +212,7 @@ static int sys_fallocate(struct trap_frame *frame)
 	if (frame->ecx == FALLOCATE_PUNCH_HOLE || inode_is(file->inode, S_IFBLK) ||
 	    (!file->inode->ops->allocate && frame->ecx & ~FALLOCATE_KEEP_SIZE))
 		return -EOPNOTSUPP;
-	if (!descriptor_writable(frame->ebx))
+	if (!file_writable(file))
 		return -EBADF;
 	if (!inode_is(file->inode, S_IFREG))
 		return inode_is(file->inode, S_IFIFO) ? -ESPIPE : -ENODEV;
@@ -234,6 +226,8 @@ static int sys_fallocate(struct trap_frame *frame)
 		return 0;
 	return vfs_truncate(file->inode, end);
 }
+
+FILE_CALL(sys_fallocate, allocate(file_opened(file), frame))
 
 /* ---- times ---- */
 
@@ -300,7 +294,7 @@ static int change_times(struct inode *inode, uint32_t address, uint32_t layout)
 	return 0;
 }
 
-static int set_times(const struct trap_frame *frame, enum layout layout)
+static int set_times(struct file *file, const struct trap_frame *frame, enum layout layout)
 {
 	struct linux_timespec64 both[2];
 
@@ -309,12 +303,12 @@ static int set_times(const struct trap_frame *frame, enum layout layout)
 	    both[1].nanoseconds == UTIME_OMIT)
 		return 0;
 	if (!frame->ecx) /* futimens: the file is the descriptor's */
-		return change_file(frame->ebx, change_times, frame->edx, layout);
+		return call_file(file_opened(file), change_times, frame->edx, layout);
 	return call_at(frame->ebx, frame->ecx, frame->esi, change_times, frame->edx, layout);
 }
 
-CALL(sys_utimensat, set_times(frame, NANOSECONDS))
-CALL(sys_utimensat64, set_times(frame, NANOSECONDS_64))
+FILE_CALL(sys_utimensat, set_times(file, frame, NANOSECONDS))
+FILE_CALL(sys_utimensat64, set_times(file, frame, NANOSECONDS_64))
 CALL(sys_utime, call_at(HERE, frame->ebx, 0, change_times, frame->ecx, SECONDS))
 CALL(sys_utimes, call_at(HERE, frame->ebx, 0, change_times, frame->ecx, MICROSECONDS))
 CALL(sys_futimesat, call_at(frame->ebx, frame->ecx, 0, change_times, frame->edx, MICROSECONDS))
@@ -349,7 +343,7 @@ static int give_statfs(struct inode *inode, uint32_t to, uint32_t unused)
 }
 
 CALL(sys_statfs64, call_at(HERE, frame->ebx, 0, give_statfs, frame->edx, 0))
-CALL(sys_fstatfs64, call_file(frame->ebx, give_statfs, frame->edx, 0))
+FILE_CALL(sys_fstatfs64, call_file(file, give_statfs, frame->edx, 0))
 
 static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 15, "chmod", "so", sys_chmod },
@@ -357,30 +351,30 @@ static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 30, "utime", "sp", sys_utime },
 	{ 33, "access", "so", sys_access },
 	{ 92, "truncate", "sd", sys_truncate },
-	{ 94, "fchmod", "do", sys_fchmod },
-	{ 95, "fchown", "ddd", sys_fchown },
+	{ 94, "fchmod", "fo", sys_fchmod },
+	{ 95, "fchown", "fdd", sys_fchown },
 	{ 106, "stat", "sp", sys_stat },
 	{ 107, "lstat", "sp", sys_lstat },
-	{ 108, "fstat", "dp", sys_fstat },
+	{ 108, "fstat", "fp", sys_fstat },
 	{ 182, "chown", "sdd", sys_chown },
 	{ 193, "truncate64", "sxx", sys_truncate64 },
 	{ 195, "stat64", "sp", sys_stat64 },
 	{ 196, "lstat64", "sp", sys_lstat64 },
-	{ 197, "fstat64", "dp", sys_fstat64 },
+	{ 197, "fstat64", "fp", sys_fstat64 },
 	{ 198, "lchown32", "sdd", sys_lchown32 },
-	{ 207, "fchown32", "ddd", sys_fchown32 },
+	{ 207, "fchown32", "fdd", sys_fchown32 },
 	{ 212, "chown32", "sdd", sys_chown32 },
 	{ 268, "statfs64", "sdp", sys_statfs64 },
-	{ 269, "fstatfs64", "ddp", sys_fstatfs64 },
+	{ 269, "fstatfs64", "fdp", sys_fstatfs64 },
 	{ 271, "utimes", "sp", sys_utimes },
-	{ 298, "fchownat", "dsddx", sys_fchownat },
-	{ 299, "futimesat", "dsp", sys_futimesat },
-	{ 300, "fstatat64", "dspx", sys_fstatat64 },
-	{ 306, "fchmodat", "dso", sys_fchmodat },
-	{ 307, "faccessat", "dso", sys_faccessat },
-	{ 320, "utimensat", "dspx", sys_utimensat },
-	{ 324, "fallocate", "dxxxxx", sys_fallocate },
-	{ 383, "statx", "dsxxp", sys_statx },
-	{ 412, "utimensat_time64", "dspx", sys_utimensat64 },
-	{ 439, "faccessat2", "dsox", sys_faccessat2 },
+	{ 298, "fchownat", "asddx", sys_fchownat },
+	{ 299, "futimesat", "asp", sys_futimesat },
+	{ 300, "fstatat64", "aspx", sys_fstatat64 },
+	{ 306, "fchmodat", "aso", sys_fchmodat },
+	{ 307, "faccessat", "aso", sys_faccessat },
+	{ 320, "utimensat", "fspx", sys_utimensat },
+	{ 324, "fallocate", "fxxxxx", sys_fallocate },
+	{ 383, "statx", "asxxp", sys_statx },
+	{ 412, "utimensat_time64", "fspx", sys_utimensat64 },
+	{ 439, "faccessat2", "asox", sys_faccessat2 },
 };

@@ -92,9 +92,8 @@ static int sys_timerfd_create(struct trap_frame *frame)
 	return descriptor_add(file, flags);
 }
 
-static int set(struct trap_frame *frame, bool wide)
+static int set(struct file *file, const struct trap_frame *frame, bool wide)
 {
-	struct file *file = descriptor_file(frame->ebx);
 	struct timer_setting setting;
 
 	if (!file || file->ops != &timer_ops)
@@ -116,39 +115,23 @@ static int set(struct trap_frame *frame, bool wide)
 	return 0;
 }
 
-static int sys_timerfd_settime(struct trap_frame *frame)
-{
-	return set(frame, false);
-}
+FILE_CALL(sys_timerfd_settime, set(file, frame, false))
+FILE_CALL(sys_timerfd_settime64, set(file, frame, true))
 
-static int sys_timerfd_settime64(struct trap_frame *frame)
+static int get(struct file *file, const struct trap_frame *frame, bool wide)
 {
-	return set(frame, true);
-}
-
-static int get(const struct trap_frame *frame, bool wide)
-{
-	struct file *file = descriptor_file(frame->ebx);
-
 	if (!file || file->ops != &timer_ops)
 		return file ? -EINVAL : -EBADF;
 	return interval_timer_give(&((struct timer_file *)file->private)->timer, frame->ecx, wide);
 }
 
-static int sys_timerfd_gettime(struct trap_frame *frame)
-{
-	return get(frame, false);
-}
-
-static int sys_timerfd_gettime64(struct trap_frame *frame)
-{
-	return get(frame, true);
-}
+FILE_CALL(sys_timerfd_gettime, get(file, frame, false))
+FILE_CALL(sys_timerfd_gettime64, get(file, frame, true))
 
 static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 322, "timerfd_create", "dx", sys_timerfd_create },
-	{ 325, "timerfd_settime", "dxpp", sys_timerfd_settime },
-	{ 326, "timerfd_gettime", "dp", sys_timerfd_gettime },
-	{ 410, "timerfd_gettime64", "dp", sys_timerfd_gettime64 },
-	{ 411, "timerfd_settime64", "dxpp", sys_timerfd_settime64 },
+	{ 325, "timerfd_settime", "fxpp", sys_timerfd_settime },
+	{ 326, "timerfd_gettime", "fp", sys_timerfd_gettime },
+	{ 410, "timerfd_gettime64", "fp", sys_timerfd_gettime64 },
+	{ 411, "timerfd_settime64", "fxpp", sys_timerfd_settime64 },
 };

@@ -11,17 +11,13 @@
  */
 #include "kernel/process/descriptor_calls.h"
 
-#include "fs/files.h"
 #include "fs/pipe.h"
 #include "kernel/process/file_calls.h"
-#include "kernel/process/process.h"
-#include "kernel/syscall/syscall.h"
+#include "kernel/process/held_call.h"
 
 /* The table takes the reference only if it takes the file. */
-static int descriptor_duplicate(uint32_t descriptor, uint32_t lowest, bool close_on_exec)
+static int descriptor_duplicate(struct file *file, uint32_t lowest, bool close_on_exec)
 {
-	struct file *file = descriptor_file(descriptor);
-
 	if (!file)
 		return -EBADF;
 	int added = files_add(current->process->files, file, lowest, close_on_exec);
@@ -32,10 +28,8 @@ static int descriptor_duplicate(uint32_t descriptor, uint32_t lowest, bool close
 }
 
 /* The file that had the number is closed. It may be the same file, so that one is held first. */
-int descriptor_duplicate_to(uint32_t descriptor, uint32_t to, bool close_on_exec)
+int descriptor_duplicate_to(struct file *file, uint32_t to, bool close_on_exec)
 {
-	struct file *file = descriptor_file(descriptor);
-
 	if (!file)
 		return -EBADF;
 	file->references++;
@@ -47,15 +41,17 @@ int descriptor_duplicate_to(uint32_t descriptor, uint32_t to, bool close_on_exec
 }
 
 /* The lowest free number: after close(0) that is 0, which old shells rely on. */
-CALL(sys_dup, descriptor_duplicate(frame->ebx, 0, false))
+FILE_CALL(sys_dup, descriptor_duplicate(file, 0, false))
 
 /* A duplicate to itself changes nothing, but the descriptor must be open. */
-static int sys_dup2(struct trap_frame *frame)
+static int duplicate_to(struct file *file, const struct trap_frame *frame)
 {
 	if (frame->ebx == frame->ecx)
-		return descriptor_file(frame->ebx) ? (int)frame->ebx : -EBADF;
-	return descriptor_duplicate_to(frame->ebx, frame->ecx, false);
+		return file ? (int)frame->ebx : -EBADF;
+	return descriptor_duplicate_to(file, frame->ecx, false);
 }
+
+FILE_CALL(sys_dup2, duplicate_to(file, frame))
 
 /* Either the program has both numbers, or nothing stays open. */
 int descriptors_of_pipe(uint32_t address, uint32_t flags)
@@ -82,26 +78,28 @@ CALL(sys_pipe, descriptors_of_pipe(frame->ebx, 0))
 
 /* F_DUPFD is dup with a lowest number: a shell uses it to move its own descriptors out of the way.
  */
-int sys_fcntl(struct trap_frame *frame)
+int descriptor_control(struct file *file, const struct trap_frame *frame)
 {
 	const struct files *files = current->process->files;
 
-	if (!descriptor_file(frame->ebx))
+	if (!file)
 		return -EBADF;
 	switch (frame->ecx) {
 	case F_DUPFD:
-		return descriptor_duplicate(frame->ebx, frame->edx, false);
+		return descriptor_duplicate(file, frame->edx, false);
 	case F_DUPFD_CLOEXEC:
-		return descriptor_duplicate(frame->ebx, frame->edx, true);
+		return descriptor_duplicate(file, frame->edx, true);
 	case F_GETFD:
 		return files_closes_on_exec(files, frame->ebx) ? FD_CLOEXEC : 0;
 	}
 	return -EINVAL;
 }
 
+FILE_CALL(sys_fcntl, descriptor_control(file, frame))
+
 static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 41, "dup", "d", sys_dup },
+	{ 41, "dup", "f", sys_dup },
 	{ 42, "pipe", "p", sys_pipe },
-	{ 63, "dup2", "dd", sys_dup2 },
-	{ 221, "fcntl64", "ddx", sys_fcntl },
+	{ 63, "dup2", "fd", sys_dup2 },
+	{ 221, "fcntl64", "fdx", sys_fcntl },
 };

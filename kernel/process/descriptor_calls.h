@@ -3,11 +3,13 @@
 
 #include "kernel/cpu/trap.h"
 
-/* Makes `to` a second descriptor of a descriptor's file. */
-int descriptor_duplicate_to(uint32_t descriptor, uint32_t to, bool close_on_exec);
+struct file;
+
+/* Makes `to` a descriptor of a file, too. -EBADF for NULL. */
+int descriptor_duplicate_to(struct file *file, uint32_t to, bool close_on_exec);
 
 /* Makes a pipe, and gives the program its two descriptors. flags: O_CLOEXEC, O_NONBLOCK. */
 int descriptors_of_pipe(uint32_t address, uint32_t flags);
 
-/* fcntl's commands on descriptors. */
-int sys_fcntl(struct trap_frame *frame);
+/* fcntl's commands on descriptors: of the one in EBX, whose file this is. -EBADF for NULL. */
+int descriptor_control(struct file *file, const struct trap_frame *frame);

@@ -19,28 +19,8 @@
 #include "fs/root.h"
 #include "kernel/abi/limits.h"
 #include "kernel/abi/unistd.h"
+#include "kernel/process/held_call.h"
 #include "kernel/process/signal.h"
-#include "kernel/syscall/syscall.h"
-
-struct file *descriptor_file(uint32_t descriptor)
-{
-	return files_get(current->process->files, descriptor);
-}
-
-/* NULL also for a file that was opened for writing only: the caller says -EBADF for both. */
-struct file *descriptor_readable(uint32_t descriptor)
-{
-	struct file *file = descriptor_file(descriptor);
-
-	return file && file_readable(file) ? file : NULL;
-}
-
-struct file *descriptor_writable(uint32_t descriptor)
-{
-	struct file *file = descriptor_file(descriptor);
-
-	return file && file_writable(file) ? file : NULL;
-}
 
 /* ---- reading and writing ---- */
 
@@ -51,8 +31,7 @@ bool buffer_from_call(struct buffer *buffer, uint32_t address, uint32_t length)
 	return user_range_ok(address, length);
 }
 
-/* Common to read and write: the memory's range is checked before the file's operation is called.
- * Another task of the program may close the file meanwhile, so it is held. */
+/* Common to read and write: the memory's range is checked before the file's operation is called. */
 static inline int transfer(struct file *file, const struct trap_frame *frame,
 			   int (*move)(struct file *file, struct buffer *buffer))
 {
@@ -62,11 +41,7 @@ static inline int transfer(struct file *file, const struct trap_frame *frame,
 		return -EBADF;
 	if (!buffer_from_call(&buffer, frame->ecx, frame->edx))
 		return -EFAULT;
-	file->references++;
-	int result = move(file, &buffer);
-
-	file_release(file);
-	return result;
+	return move(file, &buffer);
 }
 
 /* A broken pipe also sends SIGPIPE, which ends most programs. */
@@ -78,8 +53,8 @@ int end_write(int result)
 }
 
 /* A short count is normal: read returns what is there, and 0 at the end of the file. */
-CALL(sys_read, transfer(descriptor_readable(frame->ebx), frame, file_read))
-CALL(sys_write, end_write(transfer(descriptor_writable(frame->ebx), frame, file_write)))
+OFFSET_CALL(sys_read, transfer(file_to_read(file), frame, file_read))
+OFFSET_CALL(sys_write, end_write(transfer(file_to_write(file), frame, file_write)))
 
 /* Beyond the end is allowed: a write there leaves a hole. */
 int file_seek(struct file *file, int64_t distance, uint32_t whence, int64_t *result)
@@ -102,14 +77,15 @@ int file_seek(struct file *file, int64_t distance, uint32_t whence, int64_t *res
 
 /* The distance has 64 bits and comes in two registers, the upper half first; the result goes to
  * memory. */
-static int sys_llseek(struct trap_frame *frame)
+static int seek_wide(struct file *file, const struct trap_frame *frame)
 {
 	int64_t offset;
-	int error = file_seek(descriptor_file(frame->ebx), wide(frame->edx, frame->ecx), frame->edi,
-			      &offset);
+	int error = file_seek(file, wide(frame->edx, frame->ecx), frame->edi, &offset);
 
 	return error ? error : give(frame->esi, &offset, sizeof(offset));
 }
+
+OFFSET_CALL(sys_llseek, seek_wide(file, frame))
 
 /* ---- opening and closing ---- */
 
@@ -154,17 +130,17 @@ int descriptor_add(struct file *file, uint32_t flags)
 }
 
 /* The meaning of a command and its argument depends on the file. */
-int sys_ioctl(struct trap_frame *frame)
+int file_control(struct file *file, uint32_t command, uint32_t argument)
 {
-	struct file *file = descriptor_file(frame->ebx);
-
 	if (!file)
 		return -EBADF;
-	return file->ops->control ? file->ops->control(file, frame->ecx, frame->edx) : -ENOTTY;
+	return file->ops->control ? file->ops->control(file, command, argument) : -ENOTTY;
 }
 
+FILE_CALL(sys_ioctl, file_control(file, frame->ecx, frame->edx))
+
 static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 3, "read", "dpd", sys_read },	   { 4, "write", "dpd", sys_write },
+	{ 3, "read", "Fpd", sys_read },	   { 4, "write", "Fpd", sys_write },
 	{ 5, "open", "soo", sys_open },	   { 6, "close", "d", sys_close },
-	{ 54, "ioctl", "dxx", sys_ioctl }, { 140, "_llseek", "dxxpd", sys_llseek },
+	{ 54, "ioctl", "fxx", sys_ioctl }, { 140, "_llseek", "Fxxpd", sys_llseek },
 };

@@ -6,11 +6,6 @@
 
 #define TRANSFER_MAX 0x7ffff000u /* bytes that one call moves at most, as in Linux */
 
-/* The open file of a descriptor; NULL when there is none, or none to read from, or to write to. */
-struct file *descriptor_file(uint32_t descriptor);
-struct file *descriptor_readable(uint32_t descriptor);
-struct file *descriptor_writable(uint32_t descriptor);
-
 /* A buffer of the program, cut to TRANSFER_MAX bytes. Returns false unless the range is wholly in
  * user space. */
 bool buffer_from_call(struct buffer *buffer, uint32_t address, uint32_t length);
@@ -26,8 +21,8 @@ int file_seek(struct file *file, int64_t distance, uint32_t whence, int64_t *res
  * after an error. flags are open's. */
 int descriptor_add(struct file *file, uint32_t flags);
 
-/* ioctl: calls the file's own operation. */
-int sys_ioctl(struct trap_frame *frame);
+/* ioctl: calls the file's own operation. -EBADF for NULL, -ENOTTY if it has none. */
+int file_control(struct file *file, uint32_t command, uint32_t argument);
 
 /* Two registers as one number. */
 static inline uint64_t wide(uint32_t low, uint32_t high)

@@ -15,7 +15,7 @@
 #include "kernel/abi/signal.h"
 #include "kernel/task/task.h"
 #include "kernel/task/timer.h"
-#include "kernel/task/wait.h"
+#include "kernel/task/claim.h"
 
 struct files;
 
@@ -40,11 +40,12 @@ struct process {
 	uint32_t arguments, environment, strings_end;
 
 	/* The family. */
-	struct process *parent; /* NULL: the first program, or one that the kernel started */
-	int32_t pgrp, session;	/* pids of their leaders */
-	uint32_t tty;		/* device number of the controlling terminal; 0: none */
-	int32_t exit_signal;	/* sent to the parent when this process ends; 0: none */
-	int32_t status;		/* as wait4 tells it */
+	struct process *parent;	    /* NULL: the first program, or one that the kernel started */
+	int32_t pgrp, session;	    /* pids of their leaders */
+	uint32_t tty;		    /* device number of the controlling terminal; 0: none */
+	int32_t exit_signal;	    /* sent to the parent when this process ends; 0: none */
+	int32_t status;		    /* as wait4 tells it */
+	struct claim setting_break; /* of the leader: brk is under way */
 	bool has_stopped, has_continued; /* news that the parent has not fetched */
 	bool is_borrowing;		 /* uses the space of its parent, which waits (vfork) */
 	bool adopts;			 /* orphans below it, in place of init (prctl) */

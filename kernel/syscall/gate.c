@@ -30,7 +30,9 @@
 #include "kernel/report/panic.h"
 #include "kernel/syscall/syscall_trace.h"
 
-extern const struct syscall syscalls_start[], syscalls_end[]; /* boot/kernel.ld */
+/* boot/kernel.ld */
+extern const struct syscall syscalls_start[], syscalls_end[];
+extern const struct held_call held_calls_start[], held_calls_end[];
 
 static const struct syscall *calls[SYSCALL_LIMIT];
 
@@ -46,9 +48,27 @@ void syscall_register(const struct syscall *table, size_t count)
 	}
 }
 
+/* Does its function hold the descriptors that the letters of its row promise? */
+static void check_held(const struct syscall *call)
+{
+	const struct held_call *found = held_calls_start;
+	uint32_t promised = 0;
+
+	for (unsigned i = 0; call->arguments[i]; i++)
+		if (call->arguments[i] == 'f' || call->arguments[i] == 'F')
+			promised |= (call->arguments[i] == 'F' ? HELD_OFFSET : 1) << i;
+	while (found < held_calls_end && found->run != call->run)
+		found++;
+	if (promised != (found < held_calls_end ? found->held : 0))
+		panic("%s (%u): its letters \"%s\" and its function disagree about descriptors",
+		      call->name, call->number, call->arguments);
+}
+
 /* The replacing ones come last (boot/kernel.ld): so the breadth overrides the core. */
 void syscall_register_tables(void)
 {
+	for (const struct syscall *call = syscalls_start; call < syscalls_end; call++)
+		check_held(call);
 	syscall_register(syscalls_start, syscalls_end - syscalls_start);
 }
 

@@ -149,7 +149,7 @@ static void __attribute__((format(printf, 2, 3))) append(struct call_line *line,
 static void append_argument(struct call_line *line, const struct syscall_record *record,
 			    char letter, uint32_t value)
 {
-	if (letter == 'd')
+	if (strchr("dfFa", letter))
 		append(line, "%d", value);
 	else if (letter == 'o')
 		append(line, "0%o", value);

@@ -29,6 +29,12 @@ int wait_sleep_until(struct wait_queue *queue, uint64_t deadline_ns)
 	return 0;
 }
 
+/* The same; no signal ends it. */
+void wait_sleep_blocked(struct wait_queue *queue)
+{
+	halt();
+}
+
 /* Nothing to do: the task that waits checks again after each interrupt. */
 void wait_wake(struct wait_queue *queue)
 {

@@ -64,7 +64,7 @@ def registered(address: int) -> tuple[str, str]:
 def argument(record: gdb.Value, letter: str, at: int) -> str:
     """One argument, as its letter wants it (kernel/syscall/syscall.h)."""
     value = int(record["arguments"][at]) & 0xFFFFFFFF
-    if letter == "d":
+    if letter in "dfFa":
         return str(value - (value >> 31 << 32))
     if letter == "o":
         return f"0{value:o}"
