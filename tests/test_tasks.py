@@ -5,17 +5,27 @@ from __future__ import annotations
 
 import math
 import re
+import shutil
 import struct
 
 import pytest
 
-from labs.storage.crash import tasks_model
-from labs.storage.crash.tasks_guest import SOURCES
+from labs.storage import together
+from labs.storage.crash import tasks, tasks_model
+from labs.storage.crash.tasks_guest import COMPILER, SOURCES, Run
 from labs.storage.crash.tasks_model import CELL, CELLS, Call, Change, Kind, Model, State, span
 from labs.storage.crash.tasks_mutants import MUTANTS
-from tests.building import ROOT
+from tests.building import ROOT, make
 
 SEED = 2010
+
+
+@pytest.fixture(scope="session")
+def kernel():
+    """Our kernel is built."""
+    if not shutil.which(COMPILER[0]):
+        pytest.skip(f"there is no {COMPILER[0]} here")
+    make("LESSON=storage", "image-direct", "user-programs")
 
 
 def call(at: int, kind: Kind, file: int, first: int = 0, count: int = 1, **more: int) -> Call:
@@ -115,3 +125,22 @@ def test_mutants_are_mutants_of_this_kernel():
     for name, mutant in MUTANTS.items():
         for file, old, _ in mutant.changes:
             assert (ROOT / file).read_text().count(old) == 1, f"{name}: {file}"
+
+
+# ---- the guest ----------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["ext4", "ext3"])
+def test_promises_to_several_tasks_are_kept(kernel, tmp_path, kind):
+    """`make crash TASKS=4` cuts thousands of times."""
+    figures = tasks.Figures()
+    assert tasks.hunt(Run(kind, 4, SEED, 40), 12, tmp_path, figures=figures) == []
+    assert figures.calls > 100 and figures.promises > 20 and figures.cuts == 12
+
+
+@pytest.mark.slow
+def test_tasks_on_one_file_read_what_they_wrote(kernel, tmp_path):
+    """`make fsx TOGETHER=yes` does so for long."""
+    done, wrong = together.exercise("ext4-1k", 3, SEED, 1500, tmp_path, icount=3)
+    assert wrong == [] and done > 1000

@@ -37,6 +37,26 @@ MUTANTS: dict[str, Mutant] = {
         ),
         tasks=2,
     ),
+    "early": Mutant(
+        "a change counts as safe before the commit that makes it so has ended",
+        (
+            (
+                "fs/disk/ext_sync.c",
+                "\t\terror = ext_commit(mount->fs);\n",
+                "\t\tmount->committed = mount->number;\n\t\terror = ext_commit(mount->fs);\n",
+            ),
+        ),
+    ),
+    "forgotten": Mutant(
+        "an inode that is read again counts as safe",
+        (
+            (
+                "fs/disk/ext_inode.c",
+                "made->changed_in = made->data_in = made->mount->number;",
+                "made->changed_in = made->data_in = made->mount->committed;",
+            ),
+        ),
+    ),
 }
 
 
