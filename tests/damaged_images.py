@@ -42,7 +42,7 @@ from tests.damage_trees import MORE
 from tests.damage_variants import FEATURES, VARIANTS
 from tests.host.ext.images import ENVIRONMENT, SUPER, debugfs
 
-SECONDS = 60
+SECONDS = 600
 SLOW = 5  # seconds, for work that takes a tenth of one
 
 # ---- one image ----------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 MARK = "APPRENTICE_TEST"
-PATIENCE = 1200  # looks: on a busy host a build or a start takes long
+PATIENCE = 6000  # looks: on a busy host a build or a start takes long
 LOOK_SECONDS = 0.05
 
 
@@ -34,13 +34,14 @@ def processes(folder: Path) -> dict[int, str]:
     return found
 
 
-def wait_until(done: Callable[[], object], what: str) -> None:
-    """Looks again and again, a bounded number of times; fails with `what` was waited for."""
+def wait_until(done: Callable[[], object], what: str | Callable[[], str]) -> None:
+    """Looks again and again, a bounded number of times; fails with `what` was waited for, which is
+    a text, or said by a function when it has been in vain."""
     for _ in range(PATIENCE):
         if done():
             return
         time.sleep(LOOK_SECONDS)
-    raise AssertionError(f"waited in vain for {what}")
+    raise AssertionError(f"waited in vain for {what if isinstance(what, str) else what()}")
 
 
 def one_of(folder: Path, words: str) -> int:
@@ -60,7 +61,7 @@ def nothing_is_left(folder: Path) -> None:
     try:
         wait_until(
             lambda: not processes(folder) and not left_in(folder),
-            f"the end of {processes(folder)}, and of {left_in(folder)}",
+            lambda: f"the end of {processes(folder)}, and of {left_in(folder)}",
         )
     finally:
         end_all(folder)

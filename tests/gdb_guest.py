@@ -22,7 +22,7 @@ from labs.tools.machine.qemu_command import Config
 from tests.building import make
 
 USER = ROOT / "build" / "user"
-SECONDS = 120
+SECONDS = 600
 LAUNCH = """\
 import pickle, sys
 from pathlib import Path

@@ -18,7 +18,7 @@ from labs.tools.machine.bounded import run_within
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "storage"
 LAUNCHER = [sys.executable, "-m", "labs.tools.debugging.debug", "--build", str(BUILD)]
-SECONDS = 120
+SECONDS = 600
 
 PRELUDE = """\
 import gdb, json, os, signal, threading, time

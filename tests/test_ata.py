@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import zlib
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 from labs.storage.guest_trace import parse_trace
 from labs.tools.machine.disk_trace import Request
+from labs.tools.machine.machine import Machine
 from labs.tools.machine.qemu_command import DiskError, Drive
 from labs.tools.machine.result import Result
 
@@ -154,32 +156,40 @@ def test_bad_sector(guest, tmp_path):
     assert errors == ["2"]
 
 
-# At this rate the command after a transfer of 16 sectors takes 8 seconds.
-SLOW = ("throttling.bps-total=1024",)
+# The command after a first one takes minutes then. Each read with * finds the drive so, and the
+# drive is let go when the kernel has said that it stays busy.
+BYTES_A_SECOND = 4
+LATE = [("b", 0, 16), ("b", 100, 1, "*"), ("a", 50, 1), ("b", 101, 1), ("b", 102, 2), ("a", 51, 20),
+        ("b", 32, 48, "*"), ("b", 104, 1), ("a", 71, 1), ("b", 105, 1), ("b", 106, 3)]  # fmt: skip
+
+
+def throttle(machine: Machine, rate: int) -> None:
+    """Sets the speed of hdb in bytes a second; 0: no limit."""
+    machine._monitor.human(f"block_set_io_throttle hdb {rate} 0 0 0 0 0")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["pio-polled", "pio-interrupt", "dma-interrupt"])
-def test_late_data_is_nobodys(guest, tmp_path, mode):
+def test_late_data_is_nobodys(guest_machine, tmp_path, mode):
     """A drive that answers after its request was given up: the next reads, of this drive and of the
     other one on the channel, have their own sectors. A request is given up at its beginning, and in
     the middle of its data; a second attempt may be in time."""
     image = tmp_path / "a.img"
     image.write_bytes(numbered(0, 200))
-    reads = [("b", 0, 16), ("b", 100, 1), ("a", 50, 1), ("b", 101, 1), ("b", 102, 2), ("a", 51, 20),
-             ("b", 32, 48), ("b", 104, 1), ("a", 71, 1), ("b", 105, 1), ("b", 106, 3)]  # fmt: skip
-    script = "; ".join(f"read hd{letter} {lba} {count}" for letter, lba, count in reads)
-    drives = [Drive(image, 0), Drive(image, 1, options=SLOW)]
-    limits = {"icount": None, "guest_limit": 300, "wall_limit": 300}
-    result = guest(script, drives=drives, settings=(("disk", mode),), **limits)
-    answers = result.serial.split("> read ")[1:]
-    assert len(answers) == len(reads)
-    for answer, (letter, lba, count) in zip(answers, reads, strict=True):
-        given_up = letter == "b" and "read: ETIMEDOUT" in answer
-        assert given_up or sum_line(numbered(lba, count)) in answer, answer
-    late = ["failed: the drive stays busy" in answer for answer in answers]
-    if not (late[1] and late[6]):
-        pytest.skip("the host was so slow that the drive was not late")
+    drives = [Drive(image, 0), Drive(image, 1, options=(f"throttling.bps-total={1 << 30}",))]
+    fields = {"icount": None, "guest_limit": 300, "wall_limit": 600}
+    with guest_machine(None, drives=drives, settings=(("disk", mode),), **fields) as machine:
+        machine.expect("leave")
+        for letter, lba, count, *late in LATE:
+            if late:
+                throttle(machine, BYTES_A_SECOND)
+                machine.send("read hdb 199")  # what is in debt from here on
+            machine.send(f"read hd{letter} {lba} {count}")
+            if late:
+                machine.expect("failed: the drive stays busy")
+                throttle(machine, 0)
+            given_up = "|read: ETIMEDOUT" if letter == "b" else ""
+            machine.expect(re.escape(sum_line(numbered(lba, count))) + given_up)
 
 
 def test_durations(guest, tmp_path):
@@ -187,7 +197,7 @@ def test_durations(guest, tmp_path):
     more than a minute of a guest that polls, and whose instructions take a microsecond."""
     image = tmp_path / "a.img"
     image.write_bytes(numbered(0, 200))
-    drives = [Drive(image, 1, options=("throttling.bps-total=8192",))]
+    drives = [Drive(image, 1, options=("throttling.bps-total=256",))]
     machine = {"icount": 10, "settings": (("disk", "pio-polled"),), "guest_limit": 1000}
     script = "read hdb 0 16; read hdb 16"
     result = guest(script, drives=drives, variables=("trace",), **machine)

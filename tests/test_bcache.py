@@ -15,7 +15,7 @@ CACHE = ROOT / "fs" / "cache" / "bcache.c"
 TASKS = sorted((ROOT / "tests" / "host" / "cache").glob("*.c"))
 OPTIONS = ["-std=gnu11", "-g", "-O1", "-Wall", "-Wextra", f"-I{ROOT}"]
 SANITIZE = ["-Werror", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-SECONDS = 60
+SECONDS = 600
 STEPS = 400
 SEEDS = 12
 

@@ -54,7 +54,7 @@ def blob(programs: Path, *words: object) -> str:
         [programs / "blob", *map(str, words)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert done.returncode == 0, done.stderr

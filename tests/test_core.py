@@ -168,7 +168,7 @@ def test_the_terminal_of_the_core() -> None:
         ["-m", "labs.tools.machine.run", *options],
         cwd=str(ROOT),
         encoding="utf-8",
-        timeout=60,
+        timeout=300,
     )
     child.expect(r"\$ ")
     child.send("ecx\x7fho abc\x7fd\r")

@@ -22,7 +22,7 @@ OPTIONS = (
 )
 SANITIZE = ("-Werror", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 SOURCES = ("fs/disk/ext_inode.c", "fs/disk/ext_sync.c", "tests/host/inodes/main.c")
-SECONDS = 60
+SECONDS = 600
 
 
 @pytest.fixture(scope="module")

@@ -59,7 +59,7 @@ def in_a_terminal(command: str, folder: Path, says: str) -> pexpect.spawn:
     """A shell that runs a command in a terminal of its own."""
     line = ["-c", f"{command}; echo the shell goes on; sleep 1000"]
     child = pexpect.spawn(
-        "/bin/sh", line, cwd=str(ROOT), env=marked_environment(folder), timeout=60
+        "/bin/sh", line, cwd=str(ROOT), env=marked_environment(folder), timeout=300
     )
     child.expect_exact(says)
     one_of(folder, QEMU)

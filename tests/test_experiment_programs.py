@@ -29,7 +29,7 @@ def programs(tmp_path_factory):
 def call(programs, *words):
     """Status, output, first line of what it complains about."""
     command = [programs / words[0], *map(str, words[1:])]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     return done.returncode, done.stdout, done.stderr.partition("\n")[0]
 
 

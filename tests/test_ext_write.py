@@ -28,7 +28,7 @@ from tests.storage.journal import crc32c
 
 pytest_plugins = ["tests.host.ext.fixtures"]
 
-SECONDS = 60
+SECONDS = 600
 
 VARIANTS = {
     **{f"ext2-{block}": f"-t ext2 -b {block}" for block in (1024, 2048, 4096)},

@@ -255,7 +255,7 @@ def terminal() -> Iterator[pexpect.spawn]:
     environment = {**os.environ, "TERM": "dumb"}
     command, *arguments = LAUNCHER
     child = pexpect.spawn(
-        command, arguments, cwd=ROOT, env=environment, encoding="utf-8", timeout=60, echo=False
+        command, arguments, cwd=ROOT, env=environment, encoding="utf-8", timeout=300, echo=False
     )
     child.expect_exact(PROMPT)
     yield child

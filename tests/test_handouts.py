@@ -30,7 +30,7 @@ WITH_PROGRAMS = 3  # the first lesson whose kernel has files, and programs in th
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 INCLUDE = re.compile(r"^```\{literalinclude\} (\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 GDB_PROMPT, SHELL_PROMPT = "(gdb) ", "$ "
-SECONDS = 120
+SECONDS = 600
 UNKNOWN = "<optimized out>"
 LEFT_OUT = "..."
 

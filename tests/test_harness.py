@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from labs.tools.machine.bounded import Patience
 from labs.tools.machine.disk_trace import Request
 from labs.tools.machine.machine import Machine, run
 from labs.tools.machine.qemu_command import Config, ConfigError, DiskError, Drive
@@ -188,7 +189,7 @@ def test_hang(assemble: Assemble, way: str, icount: int | None) -> None:
 def test_wall_limit(assemble: Assemble) -> None:
     result = run(with_changes(assemble("hang", WAY=2), guest_limit=10_000, wall_limit=0.5))
     assert result.outcome is Outcome.WALL_LIMIT
-    assert 0.5 <= result.wall_seconds < 60
+    assert result.wall_seconds >= 0.5
 
 
 def test_flood(assemble: Assemble) -> None:
@@ -290,8 +291,23 @@ def test_conversation_that_takes_too_long(assemble: Assemble) -> None:
             GuestFailure, match=r"limit 1 s for this answer\)[^!]*stopped at .* get"
         ):
             machine.expect("never", guest_limit=1)
-        assert 0.9 < machine.result.guest_seconds - begin < 10
+        assert machine.result.guest_seconds - begin > 0.9
         assert machine.result.outcome is Outcome.HANG
+
+
+@pytest.mark.parametrize("answer", [1, None])
+def test_the_limit_that_was_passed_first_is_named(
+    assemble: Assemble, monkeypatch: pytest.MonkeyPatch, answer: float | None
+) -> None:
+    """The host looks late: this guest has passed all of its limits since the last look."""
+    with Machine(assemble("echo")) as machine:
+        machine.expect("> ")
+        times = iter([0.0] if answer else [])
+        monkeypatch.setattr(machine._guest_time, "seconds", lambda: next(times, 25.0))
+        monkeypatch.setattr(machine, "_patience", Patience(-1.0))
+        words = r"limit 1 s for this answer\)" if answer else r"limit 20 s\)"
+        with pytest.raises(GuestFailure, match=words):
+            machine.expect("never", guest_limit=answer)
 
 
 # Disks
@@ -426,7 +442,7 @@ def test_qemu_dies_with_its_harness(assemble: Assemble, tmp_path: Path) -> None:
     command = [sys.executable, "-c", program, str(assemble("echo").image)]
     harness = subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
     status = Path(f"/proc/{int(harness.stdout)}/status")
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 600
     while status.exists() and "Z (zombie)" not in status.read_text():
         assert time.monotonic() < deadline
         time.sleep(0.05)

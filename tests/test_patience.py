@@ -16,7 +16,7 @@ class Terminal(io.StringIO):
 
 
 def until(holds) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 300
     while not holds() and time.monotonic() < deadline:
         time.sleep(0.01)
     assert holds()

@@ -280,7 +280,9 @@ def test_a_session_ends(options):
 def spawn(options: list[str], lesson: int, **more: object) -> pexpect.spawn:
     """The guest at a terminal."""
     words = [*options, "--build", f"build/lesson{lesson}"]
-    return pexpect.spawn(sys.executable, words, cwd=str(ROOT), encoding="utf-8", timeout=60, **more)
+    return pexpect.spawn(
+        sys.executable, words, cwd=str(ROOT), encoding="utf-8", timeout=300, **more
+    )
 
 
 def test_interrupt_without_tasks(options):

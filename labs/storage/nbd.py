@@ -24,11 +24,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from labs.storage.disk_model import SECTOR_BYTES, Access, Request, drive, names, parameters, replay
+from labs.tools.machine.bounded import Patience
 from labs.tools.machine.command import in_a_line
 from labs.tools.machine.work_folder import work_folder
 
 PLUGIN = Path(__file__).with_name("nbd_plugin.py")
-START_SECONDS = 30
+START_SECONDS = 60
 RATE = re.compile(r"1 ops; .* and ([\d.]+) ops/sec")  # of a request; its seconds have two digits
 
 
@@ -50,9 +51,9 @@ def serving(image: Path, model: str, scale: float = 0, trace: Path | None = None
         with log.open("wb") as said:
             process = subprocess.Popen([*command, "python", str(PLUGIN), *words], stderr=said)
         try:
-            until = time.monotonic() + START_SECONDS
+            patience = Patience(START_SECONDS)
             while not ready.exists():  # written when it listens
-                if process.poll() is not None or time.monotonic() > until:
+                if process.poll() is not None or patience.is_over():
                     lines = log.read_text().strip().splitlines() or ["it said nothing"]
                     raise NbdError(f"nbdkit did not start: {lines[-1]}")
                 time.sleep(0.01)

@@ -113,9 +113,9 @@ def read_disk(image: Path, block: int) -> Disk:
     disk = Disk(block, size // block)
     with image.open("rb") as file:
         for start, end in data_of(file.fileno(), size):
-            file.seek(start // block * block)
             for number in range(start // block, (end + block - 1) // block):
-                if any(data := file.read(block)):
+                # lseek moves the position that the file's own buffer relies on.
+                if any(data := os.pread(file.fileno(), block, number * block)):
                     disk.put(number, data)
     return disk
 

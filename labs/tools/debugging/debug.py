@@ -60,11 +60,13 @@ def debug(
     """Starts the machine and gdb, and returns gdb's exit status when it ends.
 
     The loader's symbols are looked for next to config.kernel, those of the guest's programs in the
-    folder `user`, or in the programs themselves. The machine gets no clock by instructions, unless
-    it is a replay: a person at the prompt would see the guest's time race. `batch` is a file of gdb
-    commands to run instead of a dialogue; `steps` are done before. Raises ConfigError.
+    folder `user`, or in the programs themselves. The machine's time is that of its instructions, so
+    that a session goes the same way each time, whatever the host does; while it waits, the host's
+    time goes by, unless it is a replay: a person at the prompt would see the guest's time race.
+    `batch` is a file of gdb commands to run instead of a dialogue; `steps` are done before. Raises
+    ConfigError.
     """
-    config = config if config.replay or steps else replace(config, icount=None)
+    config = config if config.replay or steps else replace(config, skip_idle=False)
     check_config(config)
     gdb, has_python = find_gdb()
     with work_folder("gdb") as directory:

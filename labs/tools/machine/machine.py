@@ -198,14 +198,20 @@ class Machine:
         return Outcome.ENDED if ended else Outcome.QEMU_FAILED
 
     def _limit_reached(self) -> Outcome | None:
+        """The guest's own limits come first: a host that looks late finds several passed, and the
+        one in real time is only for a guest that passes no other."""
         if self._output_size() > self.config.output_limit:
             return Outcome.OUTPUT_LIMIT
-        if self._patience.is_over():
-            return Outcome.WALL_LIMIT
+        if self._has_passed(self.config.guest_limit):
+            return Outcome.HANG
+        return Outcome.WALL_LIMIT if self._patience.is_over() else None
+
+    def _has_passed(self, seconds: float | None) -> bool:
+        """Whether this much guest time has gone by since power-on; False for None, and where QEMU
+        can no longer be asked."""
         with suppress(MonitorLost):
-            if self._guest_time.seconds() >= self.config.guest_limit:
-                return Outcome.HANG
-        return None
+            return seconds is not None and self._guest_time.seconds() >= seconds
+        return False
 
     def _is_stuck(self) -> bool:
         """Whether the guest's limit is certain to be reached, or it has just asked for its end.
@@ -327,10 +333,11 @@ class Machine:
         """Waits until the output matches the regular expression, and returns the match.
 
         `guest_limit` is in guest seconds from now. Raises GuestFailure when the machine ends first
-        or a limit is reached; its `result` tells the rest.
+        or a limit is reached; its `result` tells the rest. Of two limits that were passed since the
+        last look the earlier one is named.
         """
-        deadline = None if guest_limit is None else self._guest_time.seconds() + guest_limit
-        outcome, limit = None, ""
+        deadline, limit = self._deadline(guest_limit), ""
+        outcome: Outcome | None = None
         while True:
             with suppress(pexpect.TIMEOUT, pexpect.EOF):
                 self._terminal.expect(pattern, timeout=POLL_SECONDS)
@@ -339,8 +346,17 @@ class Machine:
                 result = self._finish(outcome, limit)
                 raise GuestFailure(f"no match for {pattern!r}; {result.explain()}", result)
             outcome = self._watch(0)
-            if not outcome and deadline is not None and self._guest_time.seconds() >= deadline:
+            if outcome in (None, Outcome.HANG, Outcome.WALL_LIMIT) and self._has_passed(deadline):
                 outcome, limit = Outcome.HANG, f"limit {guest_limit:g} s for this answer"
+
+    def _deadline(self, guest_limit: float | None) -> float | None:
+        """When so many guest seconds from now have gone by; None when the machine's own limit comes
+        before, or QEMU has ended."""
+        if guest_limit is not None:
+            with suppress(MonitorLost):
+                deadline = self._guest_time.seconds() + guest_limit
+                return deadline if deadline <= self.config.guest_limit else None
+        return None
 
     def _drain(self) -> None:
         """Moves what has arrived on the serial line to the transcript."""

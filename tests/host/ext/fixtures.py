@@ -25,7 +25,7 @@ from tests.host.ext.images import (
     write_blocks,
 )
 
-SECONDS = 60  # for one run of the program
+SECONDS = 600  # for one run of the program
 
 
 class Host:

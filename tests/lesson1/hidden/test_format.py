@@ -23,7 +23,7 @@ from tests.lesson1.formats import (
 from tests.remote import SCRATCH, Guest, stopped
 
 PIPE_SIZE = 4096
-PIPE_SECONDS = 5
+PIPE_SECONDS = 30
 TRIES = 100_000  # SEND_TRIES of drivers/console/serial.c
 LEAST_TRY = 24  # nanoseconds: IN, a test and a jump, of which each takes eight at least
 
