@@ -49,7 +49,7 @@ help::
 	@echo "  make test       everything that proves the project; installs what is missing"
 	@echo "                    RENEW=yes               and notes how long tests take, tests/seconds.txt"
 	@echo "  make distributions   make run and make test on a bare Debian 12 and 13, in a"
-	@echo "                  container: [DIST=13] [WHO=user|root] [COMMAND='make run']"
+	@echo "                  container: [DIST=12|13|next] [WHO=user|root] [COMMAND='make run']"
 	@echo "  make debian     Debian's programs on the kernel, compared with this machine's Linux, many"
 	@echo "                  minutes: [SET='base text/tar']"
 	@echo "  make test-fast  the same without the slow parts, for the loop while you write"

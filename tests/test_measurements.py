@@ -300,7 +300,8 @@ def test_bytes_cost_a_quarter(calls) -> None:
     price = measure_calls.price_of(table)
     assert 0.249 < price.byte < 0.251
     said = (ROOT / "labs/lesson3/README.md").read_text(encoding="utf-8")
-    assert f"Each page after the first costs about {round(price.page, -1):.0f}" in said
+    assert "Each page after the first costs one or two hundred" in said
+    assert 50 < price.page < 250  # the compiler chooses
     assert table[0].instructions < price.call < 400
     for row in table[1:]:
         assert price.of(row.bytes) == pytest.approx(row.instructions, rel=0.02)

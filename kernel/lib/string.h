@@ -11,4 +11,4 @@ int memcmp(const void *left, const void *right, size_t length);
 size_t strlen(const char *text);
 int strcmp(const char *left, const char *right);
 int strncmp(const char *left, const char *right, size_t length);
-char *strchr(const char *text, int character);
+char *(strchr)(const char *text, int character); /* ( ): C23 has a macro of it */

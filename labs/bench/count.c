@@ -18,9 +18,9 @@
  * 1,024 times, and counts it so, as -icount does. The second and later times are repetitions: a
  * block of their own, because the instruction ends a block and jumps to itself.
  *
- * QEMU's interface for plugins, version 1, or 3 (-DVERSION=3) for QEMU 9.1 and later, which knows
- * version 1 no more: docs/devel/tcg-plugins.rst. It has no package with its header, so what is used
- * of it is declared here.
+ * QEMU's interface for plugins, version 1, or a later one (-DVERSION=3 in QEMU 9.1, 7 in QEMU 11.1:
+ * each knows those before its minimum no more): docs/devel/tcg-plugins.rst. It has no package with
+ * its header, so what is used of it is declared here.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,8 +38,6 @@ struct qemu_info_t;
 enum { ADD_U64 };      /* qemu_plugin_op */
 enum { NO_REGISTERS }; /* qemu_plugin_cb_flags */
 
-void qemu_plugin_register_vcpu_tb_trans_cb(uint64_t plugin,
-					   void (*function)(uint64_t, struct qemu_plugin_tb *));
 void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *instruction,
 					    void (*function)(unsigned int, void *), int flags,
 					    void *data);
@@ -53,6 +51,43 @@ size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *instruction);
 #define VERSION 1
 #endif
 EXPORT int qemu_plugin_version = VERSION;
+
+static void on_block(struct qemu_plugin_tb *block);
+
+#if VERSION < 7
+
+void qemu_plugin_register_vcpu_tb_trans_cb(uint64_t plugin,
+					   void (*function)(uint64_t, struct qemu_plugin_tb *));
+
+static void on_new_block(uint64_t plugin, struct qemu_plugin_tb *block)
+{
+	(void)plugin;
+	on_block(block);
+}
+
+static void follow_blocks(uint64_t plugin)
+{
+	qemu_plugin_register_vcpu_tb_trans_cb(plugin, on_new_block);
+}
+
+#else
+
+void qemu_plugin_register_vcpu_tb_trans_cb(uint64_t plugin,
+					   void (*function)(struct qemu_plugin_tb *, void *),
+					   void *data);
+
+static void on_new_block(struct qemu_plugin_tb *block, void *data)
+{
+	(void)data;
+	on_block(block);
+}
+
+static void follow_blocks(uint64_t plugin)
+{
+	qemu_plugin_register_vcpu_tb_trans_cb(plugin, on_new_block, NULL);
+}
+
+#endif
 
 #define PLACES	  8
 #define BYTES_MAX 16 /* of an instruction */
@@ -220,11 +255,10 @@ static void on_instruction(struct qemu_plugin_insn *instruction)
 			count_instruction(instruction, COUNT(times[i]));
 }
 
-static void on_block(uint64_t plugin, struct qemu_plugin_tb *block)
+static void on_block(struct qemu_plugin_tb *block)
 {
 	size_t length = qemu_plugin_tb_n_insns(block);
 
-	(void)plugin;
 	count_block(block, COUNT(instructions), length);
 	if (kernel && qemu_plugin_tb_vaddr(block) >= kernel)
 		count_block(block, COUNT(in_kernel), length);
@@ -258,6 +292,6 @@ EXPORT int qemu_plugin_install(uint64_t plugin, const struct qemu_info_t *info, 
 	if (!file)
 		return -1;
 	begin_counting();
-	qemu_plugin_register_vcpu_tb_trans_cb(plugin, on_block);
+	follow_blocks(plugin);
 	return 0;
 }

@@ -11,27 +11,47 @@ from __future__ import annotations
 import re
 import subprocess
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from labs.tools.machine.symbols import KERNEL_BASE, symbols_of
+from labs.tools.machine.work_folder import work_folder
 
 SOURCE = Path(__file__).with_name("count.c")
 COMPILER = ("gcc", "-O2", "-Wall", "-Wextra", "-shared", "-fPIC", "-fvisibility=hidden")
 
 
-def qemu_version() -> tuple[int, ...]:
-    """The first two numbers of its version."""
-    said = subprocess.run(
-        ["qemu-system-i386", "--version"], check=True, capture_output=True, text=True
-    ).stdout
-    return tuple(map(int, re.findall(r"\d+", said)[:2]))
+# A plugin of version 1 that is of no use: QEMU says from which version on it takes one.
+TRIAL = "int qemu_plugin_version = 1; int qemu_plugin_install(void) { return -1; }"
+MINIMUM = re.compile(r"plugin requires API version 1, but .* minimum version of (\d+)")
+LATER = 3  # what takes version 2, QEMU 9.1 to 10, has version 3, too
+
+
+def interface_of(said: str) -> int:
+    """The version of QEMU's interface to build for, from what QEMU says of the trial."""
+    found = MINIMUM.search(said)
+    return max(int(found[1]), LATER) if found else 1
+
+
+@cache
+def interface() -> int:
+    """The same for this machine's QEMU."""
+    with work_folder("plugin") as folder:
+        trial = str(folder / "trial.so")
+        words = ["gcc", "-shared", "-fPIC", "-x", "c", "-", "-o", trial]
+        subprocess.run(words, input=TRIAL, text=True, check=True)
+        machine = ["qemu-system-i386", "-machine", "none", "-display", "none"]
+        done = subprocess.run(
+            [*machine, "-plugin", trial], capture_output=True, text=True, check=False
+        )
+    return interface_of(done.stderr)
 
 
 def compile_plugin(directory: Path) -> Path:
     """The plugin, for this machine's QEMU."""
     plugin = directory / "count.so"
-    interface = f"-DVERSION={3 if qemu_version() >= (9, 1) else 1}"
-    subprocess.run([*COMPILER, interface, str(SOURCE), "-o", str(plugin)], check=True)
+    words = [*COMPILER, f"-DVERSION={interface()}", str(SOURCE), "-o", str(plugin)]
+    subprocess.run(words, check=True)
     return plugin
 
 

@@ -25,6 +25,7 @@ ANSWER_LENGTH = 80  # characters
 NUMBERS = ("1", "2", "3", "4", "5")  # of the answers
 MOST = 1e18  # a number beyond that, or none at all (NaN), is no figure
 NEAR, FEW = 0.1, 2  # another compiler makes other instructions, but not many
+DEEPEST = 100  # brackets within brackets; make measure writes two
 TABLES = ("prediction", "result", "figures")
 
 
@@ -83,12 +84,24 @@ def write_measurement(
     return path
 
 
+def is_deep(text: str) -> bool:
+    """Whether brackets are nested deeper than any such file has them. Not every Python's parser
+    stops at the same depth, and with the same words."""
+    depth = 0
+    for each in text:
+        depth += (each in "[{") - (each in "]}")
+        if depth > DEEPEST:
+            return True
+    return False
+
+
 def read_measurement(data: bytes, path: str) -> Measurement:
     """The file's content. Raises HandedInError, which calls it `path`."""
+    text = text_of(data, path)
+    if is_deep(text):
+        raise HandedInError(f"{path} is nested too deeply: make measure writes it")
     try:
-        table = json.loads(text_of(data, path))
-    except RecursionError:
-        raise HandedInError(f"{path} is nested too deeply: make measure writes it") from None
+        table = json.loads(text)
     except ValueError as error:
         raise HandedInError(f"{path} is not as make measure writes it: {error}") from None
     if not isinstance(table, dict) or not isinstance(table.get("sources"), str):
@@ -133,10 +146,11 @@ def compare(handed: Measurement, sources: str, figures: Mapping[str, int], lesso
 def read_answers(data: bytes, path: str) -> dict[str, str]:
     """The answers by number, in one form: as text, lower case, without spaces around them; empty
     where there is none. Raises HandedInError, which calls the file `path`."""
+    text = text_of(data, path)
+    if is_deep(text):
+        raise HandedInError(f"{path} is nested too deeply: a line an answer")
     try:
-        table = tomllib.loads(text_of(data, path))
-    except RecursionError:
-        raise HandedInError(f"{path} is nested too deeply: a line an answer") from None
+        table = tomllib.loads(text)
     except ValueError as error:
         raise HandedInError(f"{path} cannot be read: {error}; put answers in quotes") from None
     return {number: answer_of(table.get(number, ""), number, path) for number in NUMBERS}

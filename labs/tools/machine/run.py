@@ -131,7 +131,7 @@ def converse(config: Config) -> int:
     with work_folder("run") as directory:
         log = directory / "said"
         line = f"stdio,id=line,mux=on,signal=off,logfile={log}"
-        channels = ["-chardev", line, "-serial", "chardev:line", "-mon", "chardev=line"]
+        channels = ["-chardev", line, "-serial", "chardev:line", "-monitor", "chardev:line"]
         command = qemu_command(config, directory, channels)
         silence = Silence(lambda: log.read_bytes() if log.exists() else b"", gdb_command(config))
         with told(silence, in_place=False):

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Tries the course on a bare Debian of another version, in a container: make distributions.
 #
-# DIST=12|13     only this Debian (or bookworm, trixie; without it both, one after the other)
+# DIST=12|13|next   only this Debian (or bookworm, trixie, forky, testing); without it 12 and
+#                13, one after the other. next is what Debian's next release has by now
 # WHO=user|root  only as an ordinary user with sudo, or only as root (without it both)
 # COMMAND='...'  only this command (without it: make run </dev/null, then make test)
 # LIMIT=s        seconds for a command, 7200 unless given
@@ -15,7 +16,8 @@ set -euo pipefail
 
 CDPATH='' cd -- "$(dirname -- "$0")/../../.."
 home=$PWD/build/distributions
-declare -A suite=([12]=bookworm [13]=trixie) number=([bookworm]=12 [trixie]=13)
+declare -A suite=([12]=bookworm [13]=trixie [next]=forky)
+declare -A number=([bookworm]=12 [trixie]=13 [forky]=next [testing]=next)
 limit=${LIMIT:-7200}
 bootstrap_limit=1800
 student=/srv/student # the home of the ordinary user, in the container
@@ -38,13 +40,15 @@ site() {
 
 # Makes the archive of a bare system, once.
 bootstrap() {
-	local archive=$home/debian$1.tar place
+	local archive=$home/debian$1.tar place options=()
 	[ ! -e "$archive" ] || return 0
 	place=$(site)
 	[ -n "$place" ] || fail "this machine's apt knows no place for Debian's packages"
 	say "Debian $1 is fetched, which takes some minutes"
+	# A mirror may be weeks old: what it has of a release in the making counts as expired.
+	[ "$1" != next ] || options=(--aptopt='Acquire::Check-Valid-Until "false"')
 	timeout "$bootstrap_limit" mmdebstrap --mode=root --variant=apt --format=tar \
-		--include=ca-certificates,git,make,mount,passwd,sudo \
+		"${options[@]}" --include=ca-certificates,git,make,mount,passwd,sudo \
 		"${suite[$1]}" "$archive.part" "$place" \
 		>"$home/debian$1-bootstrap.log" 2>&1 || {
 		rm -f "$archive.part"
@@ -153,7 +157,8 @@ try() {
 check_request() {
 	local word
 	for word in ${DIST:-}; do
-		[ -n "${suite[${number[$word]:-$word}]:-}" ] || fail "DIST=$word: must be 12 or 13"
+		[ -n "${suite[${number[$word]:-$word}]:-}" ] ||
+			fail "DIST=$word: must be 12, 13 or next"
 	done
 	for word in ${WHO:-}; do
 		[[ $word == user || $word == root ]] || fail "WHO=$word: must be user or root"
