@@ -7,8 +7,8 @@ TERMINAL  = $(if $(OF_LAB),,$(shell test -t 0 && test -t 2 && echo yes))
 IS_SHELL := $(and $(filter run,$(MAKECMDGOALS)),$(or $(CMD)$(PROGRAMS),$(TERMINAL)),$(if $(ROOT),,yes))
 LESSON ?= $(if $(IS_SHELL),$(lastword $(LESSONS)),storage)
 
-.PHONY: crash fuzz layouts fsx start slides prove mistakes bench budget tables test test-fast \
-	distributions debian
+.PHONY: crash fuzz layouts fsx full-disks start slides prove mistakes bench budget tables test \
+	test-fast distributions debian
 
 help::
 	@echo
@@ -28,6 +28,8 @@ help::
 	@echo "                    [SEED=2010] [COUNT=20000] [KIND=ext4-4k]"
 	@echo "                    TOGETHER=yes            instead: tasks on one file, and what each of"
 	@echo "                                            them knows: [TASKS=4] [COUNT=100000] [KIND=ext4]"
+	@echo "  make full-disks   ways to fill a disk, on several kinds of it: what write() has accepted"
+	@echo "                  is there afterwards: [SEED=2010] [KIND=ext3-4k] [WAY=names]"
 	@echo "  make start      a student's tree: LESSON=1 DIR=../my-kernel"
 	@echo "  make slides     the lessons' slides, for a browser: English and Chinese"
 	@echo "  make grade      an instructor's: hidden tests too, each exercise by itself, sandboxed:"
@@ -81,6 +83,11 @@ fsx: setup
 	@$(ALONE) $(MAKE) -s LESSON=storage image-direct user-programs
 	@$(AS_CHILD) $(PYTHON) -m labs.storage.$(if $(TOGETHER),together,fsx) --seed $(call quoted,$(SEED)) \
 		$(if $(TOGETHER),$(call option,TASKS,tasks)) $(call option,COUNT,count) $(call option,KIND,kind)
+
+full-disks: setup
+	@$(MAKE) -s LESSON=storage image-direct user-programs
+	@$(AS_CHILD) $(PYTHON) -m labs.storage.full_disks --seed '$(SEED)' \
+		$(if $(KIND),--kind '$(KIND)') $(if $(WAY),--way '$(WAY)')
 
 start: setup
 	@$(PYTHON) -m labs.tools.course.start $(call quoted,$(LESSON)) $(call quoted,$(DIR))

@@ -288,9 +288,9 @@ int cached_file_write(struct cached_file *file, struct buffer *from, uint64_t of
 		cached_files_balance();
 		moved = may_write(file, (offset + done) >> PAGE_SHIFT);
 		if (!moved) {
-			cached_file_promised(1);
+			cached_file_count(file, 1);
 			moved = write_page(file, from, offset + done, chunk);
-			cached_file_promised(-1);
+			cached_file_count(file, -1);
 		}
 		if (moved < 0)
 			return done ? (int32_t)done : moved;
@@ -391,13 +391,13 @@ static int object_page(struct memory_object *object, uint32_t index, bool write,
 		error = file->ops->will_write ? file->ops->will_write(file, index) : 0;
 	}
 	if (!error) {
-		cached_file_promised(write);
+		cached_file_count(file, write);
 		error = get_page(file, index, FAULT_WINDOW, page);
 		uint64_t rest = file->ops->size(file) - ((uint64_t)index << PAGE_SHIFT);
 
 		if (!error && write)
 			cached_file_mark_dirty(file, index, 0, rest < PAGE_SIZE ? rest : PAGE_SIZE);
-		cached_file_promised(-write);
+		cached_file_count(file, -write);
 	}
 	return error == -ENOMEM || !error ? error : -EIO;
 }

@@ -40,7 +40,7 @@ void (*cached_files_after)(void);
 
 static struct list dirty_files = LIST_EMPTY(dirty_files), writing = LIST_EMPTY(writing);
 static uint32_t begun; /* write-backs */
-static uint32_t dirty_pages, promised_pages, dirty_limit;
+static uint32_t dirty_pages, dirty_limit;
 
 static unsigned order_of(uint32_t length)
 {
@@ -66,14 +66,21 @@ void run_free(void *run, uint32_t length)
 	page_free(run, order_of(length));
 }
 
-uint32_t cached_files_dirty(void)
+void cached_file_count(struct cached_file *file, int change)
 {
-	return dirty_pages + promised_pages;
+	file->unwritten += change;
+	if (file->reserved)
+		*file->reserved += (int64_t)change * file->page_blocks;
 }
 
-void cached_file_promised(int change)
+void cached_file_reserve(struct cached_file *file, uint64_t *reserved, uint32_t page_blocks)
 {
-	promised_pages += change;
+	int pages = (int)file->unwritten;
+
+	cached_file_count(file, -pages);
+	file->reserved = reserved;
+	file->page_blocks = page_blocks;
+	cached_file_count(file, pages);
 }
 
 /* Shares data with system calls, so it cannot be pre-empted. */
@@ -119,6 +126,7 @@ void cached_file_mark_dirty(struct cached_file *file, uint32_t index, uint32_t s
 		return;
 	cached->is_dirty = true;
 	dirty_pages++;
+	cached_file_count(file, 1);
 	cached_files_start();
 	if (file->dirty++ == 0) {
 		file->dirty_since = time_ns();
@@ -135,6 +143,7 @@ void cached_file_mark_dirty(struct cached_file *file, uint32_t index, uint32_t s
 static void count_clean(struct cached_file *file)
 {
 	dirty_pages--;
+	cached_file_count(file, -1);
 	if (--file->dirty == 0)
 		list_remove(&file->in_dirty);
 }
@@ -203,10 +212,10 @@ int cached_pages_write(struct page_cache *cache, uint32_t index, const void *pag
 	file->changes++;
 	file->run_first = index;
 	file->run_end = index + pages;
-	cached_file_promised(pages); /* clean, but without blocks yet */
+	cached_file_count(file, pages); /* clean, but without blocks yet */
 	int error = write_parts(file, offset, run ? run : page, length, parts);
 
-	cached_file_promised(-pages);
+	cached_file_count(file, -pages);
 	file->changes++; /* its pages may be gone, and what a read has found is old now */
 	file->run_end = 0;
 	if (run)

@@ -20,7 +20,7 @@ struct cached_file_ops {
 	/* Write to the disk, and allocate what is not there. Any offset and length, up to
 	 * CACHED_RUN. */
 	int (*write)(struct cached_file *file, uint64_t offset, const void *from, uint32_t length);
-	/* The same for O_DIRECT: no room was promised for it (will_write), and no error is noted.
+	/* The same for O_DIRECT: nothing was reserved for it (will_write), and no error is noted.
 	 * Returns how many bytes, or an error for the first. NULL: write does it. */
 	int (*write_direct)(struct cached_file *file, uint64_t offset, const void *from,
 			    uint32_t length);
@@ -53,9 +53,12 @@ struct cached_file {
 	uint64_t dirty_since; /* of time_ns() */
 	uint32_t dirty;	      /* pages; all of them are in [dirty_first, dirty_end) */
 	uint32_t dirty_first, dirty_end;
-	uint32_t unit;	  /* bytes that go to the disk together: a block, or PAGE_SIZE */
-	uint32_t growing; /* pages that it has at least, because a write is adding them */
-	uint32_t changes; /* of what is on the disk: a read that began before is out of date */
+	uint32_t unit;	      /* bytes that go to the disk together: a block, or PAGE_SIZE */
+	uint32_t unwritten;   /* pages that are dirty, are becoming so, or are being written */
+	uint32_t page_blocks; /* each of them has this many blocks reserved, */
+	uint64_t *reserved;   /* which its owner counts here; NULL: nobody does */
+	uint32_t growing;     /* pages that it has at least, because a write is adding them */
+	uint32_t changes;     /* of what is on the disk: a read that began before is out of date */
 	uint32_t run_first, run_end; /* pages that are on their way: on the disk they are old */
 	struct write_errors errors;
 	bool is_failing;       /* the next write is told the last error, too */
@@ -82,9 +85,10 @@ void cached_file_drop(struct cached_file *file, uint32_t first, uint32_t end, bo
  * have been dirty for long, without waiting). */
 void cached_files_write_back(bool is_due);
 
-/* Dirty pages of all files, and those that were promised room and are not dirty yet (will_write;
- * the contents are being copied) or any more (they are being written). */
-uint32_t cached_files_dirty(void);
+/* From now on each page of the file that is dirty, that will be so when its contents are copied
+ * (after will_write), or that is being written, counts as `page_blocks` in *reserved. Does not
+ * sleep. */
+void cached_file_reserve(struct cached_file *file, uint64_t *reserved, uint32_t page_blocks);
 
 /* Begins with the thread that writes back, unless it is there. The first dirty page does so, too.
  */
@@ -118,8 +122,8 @@ void cached_file_zero_tail(struct cached_file *file, uint64_t size);
 void cached_file_mark_dirty(struct cached_file *file, uint32_t index, uint32_t skip,
 			    uint32_t length);
 
-/* This many pages more were promised room but are not dirty; or (change < 0) fewer. */
-void cached_file_promised(int change);
+/* This many pages more are reserved but not dirty; or (change < 0) fewer. */
+void cached_file_count(struct cached_file *file, int change);
 
 /* Before a page is made dirty: while too many are, its writer writes some back. May sleep. */
 void cached_files_balance(void);

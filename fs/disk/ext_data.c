@@ -9,9 +9,9 @@
  *	write	pages become dirty: no block is allocated yet
  *	later	pages are written back in runs: blocks for a whole run are allocated at once
  *
- * So that a full disk is an error of write, and not of the write-back after it, write asks for room
- * (ext_room.c). When it becomes scarce, it writes back first. Past the cache an error is the
- * program's alone: only contents that a write has promised to keep can be lost.
+ * So that a full disk is an error of write, and not of the write-back after it, write reserves
+ * blocks (ext_reserve.c). When they become scarce, it writes back first. Past the cache an error is
+ * the program's alone: only contents that a write has accepted can be lost.
  */
 #include "fs/disk/ext_inode.h"
 
@@ -99,16 +99,19 @@ static int disk_read(struct cached_file *pages, uint64_t offset, void *to, uint3
 }
 
 /* With the mount's lock. Returns how many bytes were written, or an error for the first. */
-static int write_now(struct disk_inode *inode, uint64_t offset, const void *from, uint32_t length)
+static int write_now(struct disk_inode *inode, uint64_t offset, const void *from, uint32_t length,
+		     bool has_reserved)
 {
 	uint32_t done = 0;
 	int written = 1;
 
+	inode->ext.has_reserved = has_reserved;
 	while (done < length && written > 0) {
 		written = ext_write(&inode->ext, offset + done, (const uint8_t *)from + done,
 				    length - done);
 		done += written > 0 ? written : 0;
 	}
+	inode->ext.has_reserved = false;
 	inode->is_changed = true; /* the library's times are those of the write-back */
 	inode->ext.changed = inode->inode.changed;
 	disk_inode_update(inode);
@@ -128,8 +131,8 @@ static int disk_write(struct cached_file *pages, uint64_t offset, const void *fr
 
 	do {
 		mutex_lock(&inode->mount->lock);
-		moved =
-		    write_now(inode, offset + done, (const uint8_t *)from + done, length - done);
+		moved = write_now(inode, offset + done, (const uint8_t *)from + done, length - done,
+				  true);
 		mutex_unlock(&inode->mount->lock);
 		done += moved > 0 ? moved : 0;
 		if (moved == -ENOMEM)
@@ -137,7 +140,6 @@ static int disk_write(struct cached_file *pages, uint64_t offset, const void *fr
 	} while (done < length && (moved > 0 || (moved == -ENOMEM && --tries > 0)));
 	if (done == length)
 		return 0;
-	inode->mount->room = 0; /* less is free than was promised */
 	return disk_inode_lost(inode, offset + done, length - done, moved < 0 ? moved : -ENOSPC);
 }
 
@@ -147,15 +149,10 @@ static int disk_write_direct(struct cached_file *pages, uint64_t offset, const v
 {
 	struct disk_inode *inode = inode_of(pages);
 	struct disk_mount *mount = inode->mount;
-	uint64_t block = offset >> mount->block_shift;
-	uint64_t end = ((offset + length - 1) >> mount->block_shift) + 1;
 
 	mutex_lock(&mount->lock);
-	uint64_t room = disk_take_room(mount, end - block);
-
-	if (room < end - block && disk_missing(inode, block, end, false) > room)
-		length = room ? (uint32_t)(((block + room) << mount->block_shift) - offset) : 0;
-	int moved = length ? write_now(inode, offset, from, length) : -ENOSPC;
+	disk_make_room(mount, (length >> mount->block_shift) + DISK_NAME_BLOCKS);
+	int moved = write_now(inode, offset, from, length, false);
 
 	mutex_unlock(&mount->lock);
 	return moved;
@@ -187,6 +184,28 @@ static bool is_allocated(struct disk_inode *inode, uint32_t index, bool is_writt
 	return count == 0;
 }
 
+/* Can blocks that fallocate gave be written without others? If the map might need one, they all
+ * become zeros now; what is written later needs none then. */
+static bool can_convert(struct disk_inode *inode, uint32_t index)
+{
+	uint32_t shift = PAGE_SHIFT - inode->mount->block_shift;
+	uint64_t block = (uint64_t)index << shift, end = block + (1u << shift);
+
+	if (!is_allocated(inode, index, false))
+		return false;
+	mutex_lock(&inode->mount->lock);
+	bool can = inode->pages.unwritten == 0 && ext_map_has_room(&inode->ext);
+
+	for (; !can && block < end; block++)
+		if (disk_missing(inode, block, block + 1, true) > 0 &&
+		    ext_fill_extent(&inode->ext, block) != 0)
+			break;
+	can |= block == end;
+	disk_inode_update(inode);
+	mutex_unlock(&inode->mount->lock);
+	return can;
+}
+
 /* May the file be written to? Then its times change. */
 static int begin_write(struct disk_inode *inode)
 {
@@ -207,12 +226,12 @@ static int disk_will_write(struct cached_file *pages, uint32_t index)
 	if (!error)
 		disk_inode_count(inode, 1);
 	if (!error && !(cached && cached->is_dirty))
-		error = disk_promise_page(inode->mount);
+		error = disk_reserve_page(inode);
 	if (error != -ENOSPC || is_allocated(inode, index, true))
 		return error == -ENOSPC ? 0 : error;
 	cached_files_write_back(false);
-	error = disk_promise_page(inode->mount);
-	return error == -ENOSPC && is_allocated(inode, index, false) ? 0 : error;
+	error = disk_reserve_page(inode);
+	return error == -ENOSPC && can_convert(inode, index) ? 0 : error;
 }
 
 static void disk_hold(struct cached_file *pages)

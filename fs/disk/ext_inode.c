@@ -109,6 +109,14 @@ void disk_inode_changed(struct disk_inode *inode, bool is_data)
 		inode->data_in = mount->number;
 }
 
+void disk_inode_reserve(struct disk_inode *inode)
+{
+	uint32_t blocks = 1u << (PAGE_SHIFT - inode->mount->block_shift);
+
+	cached_file_reserve(&inode->pages, &inode->mount->reserved,
+			    blocks + ext_map_worst(&inode->ext));
+}
+
 /* What the VFS knows better: a regular file's size, and times that are not stored yet. */
 static void show(struct disk_inode *inode)
 {
@@ -116,6 +124,8 @@ static void show(struct disk_inode *inode)
 	inode->inode.blocks = inode->ext.blocks;
 	if (inode->pages.dirty > 0)
 		disk_inode_count(inode, 0);
+	if (inode->pages.unwritten > 0)
+		disk_inode_reserve(inode);
 	if (!inode_is(&inode->inode, S_IFREG))
 		inode->inode.size = inode->ext.size;
 	inode->mapping.length = 0;

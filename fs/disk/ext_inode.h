@@ -36,8 +36,9 @@ struct disk_mount {
 	struct ext_options options;
 	bool read_only, no_access_time, synchronous;
 	uint32_t block_shift;
-	uint32_t room;	  /* pages that may become dirty without looking how many blocks are free */
-	uint32_t workers; /* tasks that sync it now */
+	uint64_t reserved;	    /* blocks, for pages that are dirty: ext_reserve.c */
+	uint64_t ahead;		    /* of these: for pages that will be */
+	uint32_t workers;	    /* tasks that sync it now */
 	uint32_t number, committed; /* of transactions (ext_sync.c); equal: nothing has changed */
 	uint32_t failures;	    /* of commits; the error of the last one: */
 	int commit_error;
@@ -94,6 +95,9 @@ void disk_inode_update(struct disk_inode *inode);
 /* Counts dirty pages, and `more` pages, as blocks that stat shows. Needs no lock. */
 void disk_inode_count(struct disk_inode *inode, uint32_t more);
 
+/* How many blocks a dirty page of the file reserves, by its map as it is now. Needs no lock. */
+void disk_inode_reserve(struct disk_inode *inode);
+
 /* Writes mode, owner and times to the (cached) disk. */
 int disk_inode_store(struct disk_inode *inode);
 
@@ -147,15 +151,18 @@ int disk_sync(struct inode *root, uint32_t *seen);
 /* Commits all mounts, if the last time is some seconds ago. */
 void disk_commit_old(void);
 
-/* ---- ext_room.c ---- */
+/* ---- ext_reserve.c ---- */
 
-/* Promises room for one more dirty page: 0, -ENOSPC or another error. Without the lock. */
-int disk_promise_page(struct disk_mount *mount);
+#define DISK_NAME_BLOCKS 32u /* that a change of names needs, at most, with their maps */
 
-/* How many of `blocks` the caller may allocate before it gives the lock back. If they are not there
- * besides those that dirty pages were promised, these are written back first; the lock is given
- * back for that. */
-uint64_t disk_take_room(struct disk_mount *mount, uint64_t blocks);
+/* Reserves blocks for one more dirty page of a file, which the cache counts from now on
+ * (cached_file_count): 0, -ENOSPC or another error. Without the lock; may sleep before it does so,
+ * and not after. */
+int disk_reserve_page(struct disk_inode *inode);
+
+/* With the lock, before the caller looks at anything: if fewer blocks than that are free for all,
+ * dirty pages are written back, and need less then; the lock is given back for that. */
+void disk_make_room(struct disk_mount *mount, uint64_t blocks);
 
 /* ---- ext_size.c ---- */
 

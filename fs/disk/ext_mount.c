@@ -126,6 +126,7 @@ static int fill_mount(struct disk_mount *mount, const char *type,
 	struct inode *root;
 	int error = parse(type, options, &mount->options);
 
+	mount->options.reserved = &mount->reserved;
 	if (!error)
 		error = block_file_claim(mount->device, true);
 	if (!error)
@@ -286,6 +287,7 @@ static int disk_remount(struct inode *root, const struct mount_options *options)
 	struct ext_options of_ext = mount->options;
 	int error = parse("remount", options, &of_ext);
 
+	of_ext.reserved = &mount->reserved;
 	if (!error && of_ext.data != mount->options.data) {
 		printk("remount: %s: data= cannot change while it is mounted\n",
 		       mount->device->name);

@@ -29,6 +29,15 @@ static struct disk_mount *begin(struct inode *inode)
 	return mount;
 }
 
+/* The same for what may need blocks. */
+static struct disk_mount *begin_growing(struct inode *inode)
+{
+	struct disk_mount *mount = begin(inode);
+
+	disk_make_room(mount, DISK_NAME_BLOCKS);
+	return mount;
+}
+
 static int finish(struct disk_mount *mount, int result)
 {
 	mutex_unlock(&mount->lock);
@@ -144,7 +153,7 @@ static int make(struct inode *directory, const struct name *name, uint32_t mode,
 static int disk_create(struct inode *directory, const struct name *name, uint32_t mode,
 		       uint32_t device, struct inode **made)
 {
-	struct disk_mount *mount = begin(directory);
+	struct disk_mount *mount = begin_growing(directory);
 
 	if ((directory->mode & S_ISGID) && (mode & S_IFMT) == S_IFDIR)
 		mode |= S_ISGID;
@@ -153,7 +162,7 @@ static int disk_create(struct inode *directory, const struct name *name, uint32_
 
 static int disk_symlink(struct inode *directory, const struct name *name, const char *target)
 {
-	struct disk_mount *mount = begin(directory);
+	struct disk_mount *mount = begin_growing(directory);
 	struct inode *made;
 	int error = finish(mount, make(directory, name, S_IFLNK | 0777, 0, target, &made));
 
@@ -164,7 +173,7 @@ static int disk_symlink(struct inode *directory, const struct name *name, const 
 
 static int disk_link(struct inode *directory, const struct name *name, struct inode *inode)
 {
-	struct disk_mount *mount = begin(directory);
+	struct disk_mount *mount = begin_growing(directory);
 	int error = inode->links ? check_absent(directory, name) : -ENOENT;
 
 	if (!error) {
@@ -258,7 +267,7 @@ static int disk_rename(struct inode *directory, const struct name *name, struct 
 
 	if (error)
 		return error;
-	struct disk_mount *mount = begin(directory);
+	struct disk_mount *mount = begin_growing(directory);
 
 	error = check_move(directory, name, inode, new_directory, new_name, replaced);
 	if (!error) {
@@ -377,7 +386,7 @@ static int disk_list_attributes(struct inode *inode, char *names, uint32_t size)
 static int disk_set_attribute(struct inode *inode, const char *name, const void *value,
 			      uint32_t size, uint32_t flags)
 {
-	struct disk_mount *mount = begin(inode);
+	struct disk_mount *mount = begin_growing(inode);
 	int error = ext_attribute_set(ext_of(inode), name, value, size, flags);
 
 	disk_inode_update(disk_inode(inode));

@@ -19,7 +19,7 @@ uint64_t disk_missing(struct disk_inode *inode, uint64_t block, uint64_t end, bo
 	uint64_t count = 0;
 
 	for (; block < end; block += mapping.length) {
-		if (ext_map(&inode->ext, block, &mapping) != 0)
+		if (ext_map_all(&inode->ext, block, &mapping) != 0)
 			return count + end - block;
 		if (mapping.length > end - block)
 			mapping.length = end - block;
@@ -119,6 +119,7 @@ static int punch(struct disk_inode *inode, uint64_t offset, uint64_t length)
 	if (error)
 		return error;
 	mutex_lock(&inode->mount->lock);
+	disk_make_room(inode->mount, DISK_NAME_BLOCKS);
 	error = ext_punch(&inode->ext, first >> shift, (last - first) >> shift);
 	disk_inode_update(inode);
 	mutex_unlock(&inode->mount->lock);
@@ -136,10 +137,7 @@ static int allocate(struct disk_inode *inode, uint64_t offset, uint64_t length, 
 	int error = cached_file_write_back(&inode->pages, 0, UINT32_MAX);
 
 	mutex_lock(&inode->mount->lock);
-	uint64_t room = disk_take_room(inode->mount, count);
-
-	if (!error && room < count && disk_missing(inode, first, first + count, false) > room)
-		error = -ENOSPC;
+	disk_make_room(inode->mount, count + DISK_NAME_BLOCKS);
 	if (!error)
 		error = ext_allocate(&inode->ext, first, count, true);
 	disk_inode_update(inode);

@@ -18,12 +18,7 @@
  * the old file would have it back, with another's contents. struct ext_pending has such blocks.
  *
  * A group whose bitmap is damaged, or cannot be read, counts as full; with no other left the error
- * is -ENOSPC, or -EIO. The page cache promises blocks to a program now, and asks for them later.
- * ext_room says how many: it counts groups whose bitmaps were looked at, from the first one on.
- *
- *	group		0	1	2	3	room for 1500 is asked:
- *	free		900	800	1000	1000	1 is damaged, so 2 is
- *	looked at	yes	bad	yes	no	looked at; 1900 in all
+ * is -ENOSPC, or -EIO. What others have reserved is not free, either: reserve.c.
  *
  * Bitmap, descriptor and superblock change in one transaction; what fails has changed nothing.
  */
@@ -68,6 +63,13 @@ uint64_t ext_free_blocks(const struct ext_fs *fs)
 	uint64_t blocks = super_free(fs);
 
 	return blocks > fs->unusable ? blocks - fs->unusable : 0;
+}
+
+uint64_t ext_sure_blocks(const struct ext_fs *fs)
+{
+	uint64_t blocks = ext_free_blocks(fs);
+
+	return fs->sure < blocks ? fs->sure : blocks;
 }
 
 static uint32_t free_in(const struct ext_group_desc *descriptor)
@@ -263,48 +265,6 @@ static int try_group(struct search *search, uint32_t group, uint32_t from)
 }
 /* } SOLUTION S4 */
 
-/* Is the group's bitmap damaged, and may the change go on all the same (errors=continue)? */
-static bool is_left_alone(const struct ext_fs *fs, uint32_t group)
-{
-	return !fs->failed && ext_bitmap_is_bad(fs, group, EXT_BITMAP_BLOCKS);
-}
-
-/* What is free in the next group counts from now on, unless its bitmap is damaged. One that was
- * never written is made. */
-static int look_at_next(struct ext_fs *fs)
-{
-	struct cached_block *bitmap = NULL;
-	struct ext_group_desc descriptor;
-	int error = ext_group_read(fs, fs->looked_at, &descriptor);
-
-	if (!error && free_in(&descriptor) > 0)
-		error = ext_bitmap_get(fs, fs->looked_at, &descriptor, EXT_BITMAP_BLOCKS, &bitmap);
-	bcache_put(bitmap);
-	ext_bitmap_note_unreadable(fs, fs->looked_at, EXT_BITMAP_BLOCKS, error);
-	if (!error)
-		fs->sure += free_in(&descriptor);
-	else if (!is_left_alone(fs, fs->looked_at))
-		return error;
-	fs->looked_at++;
-	return 0;
-}
-
-int ext_room(struct ext_fs *fs, uint64_t wanted, uint64_t *room)
-{
-	uint64_t blocks = ext_free_blocks(fs);
-	int error = 0;
-
-	while (fs->sure < wanted && fs->looked_at < fs->summary.groups && !error) {
-		error = ext_begin(fs, EXT_CREDITS);
-		if (error)
-			break;
-		error = look_at_next(fs);
-		ext_end(fs);
-	}
-	*room = fs->sure < blocks ? fs->sure : blocks;
-	return error;
-}
-
 int ext_free_run(struct ext_fs *fs, uint64_t from, uint64_t end, uint64_t *first)
 {
 	uint32_t index, group = ext_group_of(fs, from, &index),
@@ -332,7 +292,7 @@ int ext_free_run(struct ext_fs *fs, uint64_t from, uint64_t end, uint64_t *first
 	bcache_put(bitmap);
 	ext_end(fs);
 	if (bitmap == NULL)
-		return error && !is_left_alone(fs, group) ? error : 0;
+		return error && !ext_is_left_alone(fs, group) ? error : 0;
 	return (int)blocks;
 }
 
@@ -344,7 +304,7 @@ static int try_if_sound(struct search *search, uint32_t group, uint32_t from)
 	ext_bitmap_note_unreadable(search->inode->fs, group, EXT_BITMAP_BLOCKS, got);
 	if (got == -EIO)
 		search->nothing = got;
-	return got < 0 && is_left_alone(search->inode->fs, group) ? 0 : got;
+	return got < 0 && ext_is_left_alone(search->inode->fs, group) ? 0 : got;
 }
 
 /* All groups, from the goal's on; that one comes again at the end, from its beginning. */
@@ -382,10 +342,21 @@ static int search_all(struct search *search, uint64_t goal)
 	return try_groups(search, goal);
 }
 
+/* What was reserved is only for those who reserved it. */
+static uint64_t room_for(const struct ext_inode *inode)
+{
+	const uint64_t *reserved = inode->fs->options.reserved;
+	uint64_t sure = ext_sure_blocks(inode->fs);
+
+	if (!reserved || *reserved == 0 || inode->has_reserved)
+		return ext_free_blocks(inode->fs);
+	return sure > *reserved ? sure - *reserved : 0;
+}
+
 static int allocate(struct search *search, uint64_t goal)
 {
 	struct ext_fs *fs = search->inode->fs;
-	uint64_t room = ext_free_blocks(fs);
+	uint64_t room = room_for(search->inode);
 	int got;
 
 	search->nothing = -ENOSPC;
@@ -453,7 +424,7 @@ int ext_blocks_free(struct ext_inode *inode, uint64_t first, uint32_t count, boo
 	if (error)
 		return error;
 	error = free_in_group(fs, group, index, count);
-	if (error && !is_left_alone(fs, group))
+	if (error && !ext_is_left_alone(fs, group))
 		return error;
 	ext_count_freed(inode, count);
 	return metadata ? ext_forget(fs, first, count) : 0;

@@ -41,6 +41,7 @@ struct ext_inode {
 	int64_t accessed, modified, changed, created;
 	uint64_t attributes; /* block of the extended attributes, or 0 */
 	uint32_t map[15];    /* i_block: pointers, the root of an extent tree, or a short symlink */
+	bool has_reserved;   /* what it allocates now was reserved (ext_options.reserved) */
 };
 
 /* Where a logical block is. */
@@ -84,6 +85,9 @@ struct ext_options {
 	enum ext_data data;
 	enum ext_errors errors;
 	uint64_t (*now)(void); /* ns since 1970 */
+	/* Free blocks that only inodes with has_reserved may allocate: ext_room has found them.
+	 * Read at each allocation; NULL: none. */
+	const uint64_t *reserved;
 };
 
 /* A time as this file system keeps it: inodes of 128 bytes have whole seconds, until 2038. */
@@ -134,7 +138,10 @@ int ext_lookup(struct ext_fs *fs, const char *path, struct ext_inode *out);
  * has no blocks: devices, pipes, short symbolic links. */
 int ext_map(const struct ext_inode *inode, uint64_t logical, struct ext_mapping *out);
 
-/* The same where no more than `count` blocks matter: the answer may be shorter than it could be. */
+/* The same, also for blocks past the end: fallocate may have put some there. */
+int ext_map_all(const struct ext_inode *inode, uint64_t logical, struct ext_mapping *out);
+
+/* ext_map where no more than `count` blocks matter: the answer may be shorter than it could be. */
 int ext_map_some(const struct ext_inode *inode, uint64_t logical, uint32_t count,
 		 struct ext_mapping *out);
 
@@ -176,7 +183,7 @@ struct ext_usage {
 };
 void ext_usage(struct ext_fs *fs, struct ext_usage *out);
 
-/* Free blocks that can be promised now and allocated later: those of groups whose bitmaps were
+/* Free blocks that can be reserved now and allocated later: those of groups whose bitmaps were
  * found to be sound, which are looked for until there are `wanted`. Returns 0, also for less than
  * that, or why no more can be looked for; *room is valid then, too. */
 int ext_room(struct ext_fs *fs, uint64_t wanted, uint64_t *room);
@@ -231,6 +238,17 @@ int ext_exchange(struct ext_inode *from, const char *name, uint32_t length, stru
 
 /* Writes mode, owner, times, flags of the copy to the disk. */
 int ext_inode_write(struct ext_inode *inode);
+
+/* How many blocks the map may need for one more page of the file, at most: each level of extents is
+ * full, or pointers have none of their three levels. */
+uint32_t ext_map_worst(const struct ext_inode *inode);
+
+/* Whether a part of an unwritten extent can be written without a block for the map, surely. */
+bool ext_map_has_room(const struct ext_inode *inode);
+
+/* Of a file with extents: where the map has no room, and the disk none for it, all of the unwritten
+ * extent with a block becomes zeros. -ENOSPC if a part is beyond the size, or with data=journal. */
+int ext_fill_extent(struct ext_inode *inode, uint64_t logical);
 
 /* The largest size that a file can have, bytes. */
 uint64_t ext_size_limit(const struct ext_inode *inode);

@@ -176,9 +176,6 @@ int ext_inode_load(struct ext_fs *fs, uint32_t number, struct ext_inode *out);
 /* Whether an inode has blocks at all: devices, pipes and short symbolic links have none. */
 bool ext_has_map(const struct ext_inode *inode);
 
-/* ext_map that also answers for blocks past the end of the file. */
-int ext_map_all(const struct ext_inode *inode, uint64_t logical, struct ext_mapping *out);
-
 /* Gets a block of metadata, from the cache or the disk. For one that cannot be read:
  * ext_unreadable. */
 int ext_block_read(const struct ext_fs *fs, uint64_t block, enum block_purpose purpose,
@@ -301,6 +298,12 @@ int ext_bitmap_get(struct ext_fs *fs, uint32_t group, struct ext_group_desc *des
 bool ext_bitmap_is_bad(const struct ext_fs *fs, uint32_t group, enum ext_bitmap kind);
 void ext_bitmap_note_bad(struct ext_fs *fs, uint32_t group, enum ext_bitmap kind, uint32_t free);
 
+/* Is the group's bitmap of blocks damaged, and may the change go on (errors=continue)? */
+static inline bool ext_is_left_alone(const struct ext_fs *fs, uint32_t group)
+{
+	return !fs->failed && ext_bitmap_is_bad(fs, group, EXT_BITMAP_BLOCKS);
+}
+
 /* After -EIO for somebody who allocates: as a damaged one, if there are other groups. For somebody
  * who frees it is an error, and nothing has changed. */
 void ext_bitmap_note_unreadable(struct ext_fs *fs, uint32_t group, enum ext_bitmap kind, int error);
@@ -318,7 +321,10 @@ int ext_bitmap_change(struct ext_fs *fs, uint32_t group, struct ext_group_desc *
  * b may be NULL. */
 uint32_t ext_bits_find(const void *a, const void *b, uint32_t from, uint32_t end, bool value);
 
-/* ---- allocation (fs/ext/allocate.c) ---- */
+/* ---- allocation (fs/ext/allocate.c, reserve.c) ---- */
+
+/* Free blocks of groups that ext_room has looked at. */
+uint64_t ext_sure_blocks(const struct ext_fs *fs);
 
 /* Allocates 1 to `count` neighbouring blocks for an inode, at `goal` or as near as there is a free
  * run. Returns how many, or -ENOSPC or another error. Counts them in the inode's copy. */

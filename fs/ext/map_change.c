@@ -15,7 +15,8 @@
 #include "kernel/lib/errno.h"
 
 /* So that an unwritten run fits into one extent, too. */
-#define RUN_MAX (EXT_EXTENT_WRITTEN_LIMIT - 1u)
+#define RUN_MAX	       (EXT_EXTENT_WRITTEN_LIMIT - 1u)
+#define POINTER_LEVELS 3u
 
 uint32_t ext_map_reach(const struct ext_inode *inode, uint64_t logical)
 {
@@ -24,6 +25,22 @@ uint32_t ext_map_reach(const struct ext_inode *inode, uint64_t logical)
 	if (logical >= UINT32_MAX)
 		return 0;
 	return UINT32_MAX - logical < RUN_MAX ? (uint32_t)(UINT32_MAX - logical) : RUN_MAX;
+}
+
+uint32_t ext_map_worst(const struct ext_inode *inode)
+{
+	const struct ext_extent_node *root = (const struct ext_extent_node *)inode->map;
+
+	return inode->flags & EXT_FLAG_EXTENTS ? root->header.eh_depth + 1u : POINTER_LEVELS;
+}
+
+/* One extent may become three. */
+bool ext_map_has_room(const struct ext_inode *inode)
+{
+	const struct ext_extent_header *root =
+	    &((const struct ext_extent_node *)inode->map)->header;
+
+	return root->eh_depth == 0 && root->eh_entries + 2 <= root->eh_max;
 }
 
 int ext_map_set(struct ext_inode *inode, const struct ext_run *run)

@@ -230,6 +230,43 @@ int ext_allocate(struct ext_inode *inode, uint64_t logical, uint64_t count, bool
 	return error;
 }
 
+/* Within the size only: beyond it no block has contents. */
+static int fill_extent(struct ext_inode *inode, uint64_t logical)
+{
+	uint64_t next = UINT64_MAX, blocks = inode->size >> inode->fs->block_shift;
+	struct ext_run run;
+	unsigned depth = 0;
+	int error = ext_extent_before(inode, logical, &run, &next, &depth);
+
+	if (error)
+		return error;
+	if (!run.unwritten || run.logical + run.length > blocks)
+		return -ENOSPC;
+	error = ext_zero_blocks(inode->fs, run.physical, run.length);
+	run.unwritten = false;
+	return error ? error : ext_map_set(inode, &run);
+}
+
+int ext_fill_extent(struct ext_inode *inode, uint64_t logical)
+{
+	struct ext_fs *fs = inode->fs;
+	struct cached_block *pin;
+	int written,
+	    error = fs->options.data == EXT_DATA_JOURNAL ? -ENOSPC : ext_begin(fs, EXT_CREDITS);
+
+	if (error)
+		return error;
+	error = ext_inode_pin(inode, &pin);
+	if (!error) {
+		error = fill_extent(inode, logical);
+		written = ext_inode_write(inode);
+		error = error ? error : written;
+		bcache_put(pin);
+	}
+	ext_end(fs);
+	return error ? error : ext_settle(fs);
+}
+
 /* ---- the end of an inode ---- */
 
 /* All of it is freed; the list of orphans is the last to forget it. */

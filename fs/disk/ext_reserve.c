@@ -1,0 +1,94 @@
+/*
+ * Reservation of blocks, for delayed allocation: a dirty page gets its blocks when it is written
+ * back, and must find them then.
+ *
+ *	free blocks	[ dirty pages, their maps | for the next pages: ahead | free for all ]
+ *			[          reserved                           ]
+ *
+ * The rule: what write() has accepted is reserved until it is written back, with the worst case of
+ * its map (ext_map_worst: three blocks of pointers, or a node of each level of the extent tree, for
+ * each page), and nothing but write-back may allocate it. The library keeps that for every
+ * allocation (fs/ext/allocate.c): data past the cache, directories, symbolic links, attributes and
+ * maps. The last 9 blocks of a disk with 4 KiB blocks and pointers:
+ *
+ *	write a page	4 reserved, 5 free for all
+ *	mkdir		1 allocated, 4 free for all
+ *	write a page	8 reserved, none free for all
+ *	mkdir		the two pages go to the disk first, and need 2 blocks: 6 free for all
+ *
+ * So a reservation is never the reason for ENOSPC: who finds too little that is free for all has
+ * the dirty pages written back, and only then is the disk full. Half of what is free for all is
+ * reserved ahead, so that few writes have to count; it is given up as soon as somebody needs it.
+ * Only blocks of groups whose bitmaps are sound can be reserved (ext_room).
+ *
+ * `reserved` and `ahead` are of a mount, and change under its lock, or without sleeping.
+ */
+#include "drivers/disk/block.h"
+#include "fs/disk/ext_inode.h"
+#include "kernel/lib/errno.h"
+#include "mm/page_table.h"
+
+#define TRIES 3u /* other tasks write meanwhile */
+
+static void give_up_ahead(struct disk_mount *mount)
+{
+	mount->reserved -= mount->ahead;
+	mount->ahead = 0;
+}
+
+/* How many blocks are free for all: at least `wanted`, or all of them. 0, or why no more are
+ * known. Pages that become dirty while the library reads bitmaps count, too. */
+static int find_free(struct disk_mount *mount, uint64_t wanted, uint64_t *found)
+{
+	uint64_t before, sure;
+	int error;
+
+	do {
+		before = mount->reserved;
+		error = ext_room(mount->fs, before + wanted, &sure);
+	} while (!error && before < mount->reserved);
+	*found = sure > mount->reserved ? sure - mount->reserved : 0;
+	return error;
+}
+
+int disk_reserve_page(struct disk_inode *inode)
+{
+	struct disk_mount *mount = inode->mount;
+	uint64_t found;
+	int error = 0;
+
+	disk_inode_reserve(inode);
+	uint32_t need = inode->pages.page_blocks;
+
+	if (mount->ahead < need) {
+		mutex_lock(&mount->lock);
+		give_up_ahead(mount);
+		error = find_free(mount, 2 * need, &found);
+		if (found >= need) {
+			mount->ahead = need + (found - need) / 2;
+			mount->reserved += mount->ahead;
+		}
+		mutex_unlock(&mount->lock);
+	}
+	if (mount->ahead < need)
+		return error ? error : -ENOSPC;
+	mount->ahead -= need;
+	mount->reserved -= need;
+	return 0;
+}
+
+void disk_make_room(struct disk_mount *mount, uint64_t blocks)
+{
+	uint64_t found = 0;
+
+	for (unsigned tries = TRIES; mount->reserved > 0 && tries > 0; tries--) {
+		if (find_free(mount, blocks, &found) == 0 && found >= blocks)
+			return;
+		give_up_ahead(mount);
+		if (find_free(mount, blocks, &found) == 0 && found >= blocks)
+			return;
+		mutex_unlock(&mount->lock);
+		cached_files_write_back(false);
+		mutex_lock(&mount->lock);
+	}
+}
