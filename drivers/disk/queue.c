@@ -172,41 +172,69 @@ static void gather(struct block_queue *queue, struct batch *batch)
 
 /* ---- what became of it ---- */
 
-/* Errors count once and add no sectors: a transfer that failed has delivered nothing reliable. */
-static void account(struct block_stats *stats, const struct trace_record *record, unsigned merged,
-		    uint64_t sectors, uint64_t waited_ns)
+/* A request has ended; `is_first` of those that were merged and are counted together. Errors count
+ * once and add no sectors: a transfer that failed has delivered nothing reliable. */
+static void account(struct block_stats *stats, const struct block_request *request, bool is_first,
+		    int result)
 {
-	bool is_write = record->operation == 'W';
+	bool is_write = request->operation == 'W';
+	uint64_t waited_ns = time_ns() - request->submitted_ns;
 
-	if (record->result < 0) {
-		stats->errors++;
-	} else if (record->operation == 'F') {
+	if (result < 0) {
+		stats->errors += is_first;
+	} else if (request->operation == 'F') {
 		stats->flushes++;
 		stats->flush_ns += waited_ns;
-	} else if (record->operation == 'D') {
+	} else if (request->operation == 'D') {
 		stats->discards++;
-		stats->discarded_sectors += sectors;
+		stats->discarded_sectors += request->count;
 		stats->discard_ns += waited_ns;
 	} else {
-		stats->merged[is_write] += merged;
-		stats->waited_ns[is_write] += waited_ns;
+		stats->merged[is_write] += !is_first;
+		stats->waited_ns[is_write] += is_first ? waited_ns : 0;
 		if (is_write) {
-			stats->written_requests++;
-			stats->written_sectors += sectors;
+			stats->written_requests += is_first;
+			stats->written_sectors += request->count;
 		} else {
-			stats->requests[record->purpose]++;
-			stats->sectors[record->purpose] += sectors;
+			stats->requests[request->purpose] += is_first;
+			stats->sectors[request->purpose] += request->count;
 		}
 	}
 }
 
-/* A transfer has ended: it is counted, for a partition and its drive, and remembered. What a
+/* Is a request the first of its batch on this device (NULL: on the drive), and of its purpose? */
+static bool is_first(const struct batch *batch, unsigned number, const struct block_device *device)
+{
+	const struct block_request *request = batch->requests[number];
+
+	for (unsigned i = 0; i < number; i++)
+		if ((!device || batch->requests[i]->device == device) &&
+		    (request->operation == 'W' || batch->requests[i]->purpose == request->purpose))
+			return false;
+	return true;
+}
+
+/* What tasks on two partitions, or for two purposes, have asked may be one transfer: it is one
+ * request of each. */
+static void account_all(const struct batch *batch, int result)
+{
+	for (unsigned i = 0; i < batch->requests_count; i++) {
+		const struct block_request *request = batch->requests[i];
+		struct block_device *device = request->device, *drive = block_drive(device);
+
+		account(&drive->stats, request, is_first(batch, i, NULL), result);
+		if (device != drive)
+			account(&device->stats, request, is_first(batch, i, device), result);
+	}
+}
+
+/* A transfer has ended: it is counted, for partitions and their drive, and remembered. What a
  * snapshot is asked becomes requests of other drives, which are in the trace. */
 static void remember(const struct batch *batch, uint64_t start, int result)
 {
 	const struct block_request *first = batch->requests[0];
-	struct block_device *device = first->device, *drive = block_drive(device);
-	uint64_t now = time_ns(), waited = now - first->submitted_ns;
+	struct block_device *drive = block_drive(first->device);
+	uint64_t now = time_ns();
 	uint64_t sectors = batch->end - batch->lba;
 	struct trace_record record = {
 		.start_ns = start,
@@ -219,9 +247,7 @@ static void remember(const struct batch *batch, uint64_t start, int result)
 		.purpose = first->purpose,
 	};
 
-	account(&drive->stats, &record, batch->requests_count - 1, sectors, waited);
-	if (device != drive)
-		account(&device->stats, &record, batch->requests_count - 1, sectors, waited);
+	account_all(batch, result);
 	if (drive->is_snapshot)
 		return;
 	if (!is_barrier(first))

@@ -42,7 +42,8 @@ static struct cached_file *file_of(const struct memory_object *object)
 
 static uint32_t pages_of(uint64_t size)
 {
-	return (size + PAGE_SIZE - 1) >> PAGE_SHIFT;
+	return size < CACHED_FILE_MOST ? (uint32_t)((size + PAGE_SIZE - 1) >> PAGE_SHIFT)
+				       : UINT32_MAX;
 }
 
 /* ---- runs ---- */
@@ -182,30 +183,44 @@ static int get_fresh(struct cached_file *file, uint32_t index, struct page **pag
 
 /* ---- read and write ---- */
 
+/* How many bytes there are at `offset`, of its page and of the file as it is now; at most `length`.
+ */
+static inline uint32_t bytes_at(const struct cached_file *file, uint64_t offset, uint32_t length)
+{
+	uint64_t size = file->ops->size(file);
+	uint32_t in_page = PAGE_SIZE - (uint32_t)offset % PAGE_SIZE;
+
+	if (length > in_page)
+		length = in_page;
+	if (offset >= size)
+		return 0;
+	return length < size - offset ? length : (uint32_t)(size - offset);
+}
+
+/* The file may be cut while a page is read: then it ends there. */
 int cached_file_read(struct cached_file *file, struct buffer *to, uint64_t offset)
 {
-	int64_t rest = file->ops->size(file) - offset;
-	uint32_t length = to->length, index = offset >> PAGE_SHIFT;
-	uint32_t left, skip = (uint32_t)offset % PAGE_SIZE;
+	uint32_t length = to->length, done = 0, chunk;
+	int moved = 0;
 
-	if (rest < length)
-		length = rest > 0 ? rest : 0;
-	for (left = length; left > 0; skip = 0) {
-		uint32_t chunk = PAGE_SIZE - skip < left ? PAGE_SIZE - skip : left;
+	while ((chunk = bytes_at(file, offset + done, length - done)) > 0) {
+		uint64_t at = offset + done;
 		struct page *page;
-		int moved = get_page(file, index++, 1, &page);
 
+		moved = get_page(file, at >> PAGE_SHIFT, 1, &page);
+		chunk = bytes_at(file, at, chunk);
 		if (moved == 0) {
-			moved = buffer_put(to, (uint8_t *)page_address(page) + skip, chunk);
+			moved = buffer_put(
+			    to, (uint8_t *)page_address(page) + (uint32_t)at % PAGE_SIZE, chunk);
 			page_release(page);
+		} else if (chunk == 0) {
+			moved = 0;
 		}
-		if (moved < 0)
-			return left < length ? (int32_t)(length - left) : moved;
-		left -= moved;
-		if ((uint32_t)moved < chunk)
+		done += moved > 0 ? moved : 0;
+		if (moved < 0 || (uint32_t)moved < chunk)
 			break;
 	}
-	return length - left;
+	return done ? (int32_t)done : moved;
 }
 
 /* Writes all of a page that is not there, from a copy. Only if the program's memory ends half-way

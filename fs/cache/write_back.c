@@ -267,21 +267,49 @@ void cached_file_drop(struct cached_file *file, uint32_t first, uint32_t end, bo
 	}
 }
 
-/* An area must ask again before it writes there. */
-void cached_file_zero_tail(struct cached_file *file, uint64_t size)
+/* Zeros for a part of a page. Units that are all in it need not be written. An area must ask again
+ * before it writes there. */
+static void zero_part(struct cached_file *file, uint64_t from, uint32_t length)
 {
-	uint32_t index = size >> PAGE_SHIFT, in_page = size % PAGE_SIZE;
+	uint32_t index = from >> PAGE_SHIFT, skip = from % PAGE_SIZE, mask = file->unit - 1;
+	uint32_t first = (skip + mask) & ~mask, end = (skip + length) & ~mask;
 	struct cached_page *cached = cached_file_find(file, index);
 
-	if (!cached || !in_page)
+	if (!cached || !length)
 		return;
-	memset((uint8_t *)page_address(cached->page) + in_page, 0, PAGE_SIZE - in_page);
-	cached->parts &= parts_of(file, 0, in_page);
+	memset((uint8_t *)page_address(cached->page) + skip, 0, length);
+	if (first < end)
+		cached->parts &= ~parts_of(file, first, end - first);
 	if (cached->is_dirty && !cached->parts) {
 		cached->is_dirty = false;
 		count_clean(file);
 	}
 	object_clean(&file->cache.object, index, cached->page);
+}
+
+void cached_file_zero_tail(struct cached_file *file, uint64_t size)
+{
+	if (size % PAGE_SIZE)
+		zero_part(file, size, PAGE_SIZE - size % PAGE_SIZE);
+}
+
+void cached_file_discard(struct cached_file *file, uint64_t from, uint64_t end)
+{
+	uint64_t first = (from + PAGE_SIZE - 1) & -(uint64_t)PAGE_SIZE;
+	uint64_t last = end & -(uint64_t)PAGE_SIZE;
+
+	file->changes++;
+	if (from >= CACHED_FILE_MOST)
+		return;
+	if (first > last) { /* all in one page */
+		zero_part(file, from, (uint32_t)(end - from));
+		return;
+	}
+	zero_part(file, from, (uint32_t)(first - from));
+	if (last < CACHED_FILE_MOST)
+		zero_part(file, last, (uint32_t)(end - last));
+	cached_file_drop(file, first >> PAGE_SHIFT,
+			 last < CACHED_FILE_MOST ? last >> PAGE_SHIFT : UINT32_MAX, true);
 }
 
 void cached_file_cut(struct cached_file *file, uint64_t size)

@@ -40,6 +40,9 @@ struct cached_file_ops {
 
 #define CACHED_RUN 65536u /* bytes that are read or written at a time, at most */
 
+/* The largest size of a file, bytes: pages have numbers of 32 bits. */
+#define CACHED_FILE_MOST ((uint64_t)UINT32_MAX << 12)
+
 /* A file with dirty pages must not go: its owner writes them back (cached_file_write_back) or cuts
  * them (cached_file_cut) first. */
 struct cached_file {
@@ -80,6 +83,11 @@ void cached_file_cut(struct cached_file *file, uint64_t size);
 /* Takes pages out of the cache: clean ones, or (`all`: what is on the disk has changed) whatever
  * they are. */
 void cached_file_drop(struct cached_file *file, uint32_t first, uint32_t end, bool all);
+
+/* Bytes of the disk have become zeros, or a hole of whole units: the pages say so, too, and of one
+ * that has more than these bytes the others stay as they are. With write_back held since before the
+ * disk was changed, so that nothing older is written after it. */
+void cached_file_discard(struct cached_file *file, uint64_t from, uint64_t end);
 
 /* Writes back all files, and waits for what other tasks are writing (`is_due`: or only those that
  * have been dirty for long, without waiting). */

@@ -12,11 +12,12 @@
  * written back at once. That is slow, and programs like dumpe2fs need no more. A partition and its
  * drive have caches of their own, as in Linux: use one of them at a time.
  *
- * The size never changes while a file is open, so writers need no lock against one another: two
- * that write to the same bytes at a time get a mixture by pages, as in Linux.
+ * Writers take turns, as those of a file do: a write past the cache drops pages, and must not drop
+ * one into which another task's bytes are being copied.
  *
  * A drive whose partition table was written gets new partitions (BLKRRPART), unless one of
- * them is in use. One that is gone has no sectors, and cannot be opened: ENXIO.
+ * them is in use. One that is gone has no sectors, and cannot be opened: ENXIO; one beyond 16 TiB,
+ * neither: EFBIG.
  */
 #include "fs/disk/block_files.h"
 
@@ -40,6 +41,7 @@
 
 struct block_file {
 	struct cached_file cached; /* first: the two have one address */
+	struct mutex turn;	   /* of writers */
 	struct block_device *block;
 	struct device device;
 	bool is_claimed;	  /* by a file system */
@@ -129,12 +131,23 @@ static bool is_owned(const struct block_file *wanted)
 	return false;
 }
 
+/* A drive of which pages cannot number all: its partitions can be used if they are smaller. */
+static bool is_too_large(const struct block_file *block)
+{
+	if (bytes_of(&block->cached) <= CACHED_FILE_MOST)
+		return false;
+	printk("%s: it has more than 16 TiB, which is too large\n", block->block->name);
+	return true;
+}
+
 static int open_block(struct file *file)
 {
 	struct block_file *block = file_of(file);
 
 	if (block->block->sectors == 0)
 		return -ENXIO;
+	if (is_too_large(block))
+		return -EFBIG;
 	if (file->flags & O_EXCL) {
 		if (is_owned(block))
 			return -EBUSY;
@@ -192,9 +205,11 @@ static int write_block(struct file *file, struct buffer *from, uint64_t offset)
 		return -ENOSPC;
 	if (from->length > size - offset)
 		from->length = size - offset;
+	mutex_lock(&block->turn);
 	int moved = file->flags & O_DIRECT ? cached_file_direct(&block->cached, from, offset, true)
 					   : cached_file_write(&block->cached, from, offset);
 
+	mutex_unlock(&block->turn);
 	if (moved > 0 && (safely || block->is_claimed))
 		error = settle(block, offset, moved, safely);
 	return error ? error : moved;
@@ -235,8 +250,8 @@ static int zero_range(struct block_file *block, uint64_t offset, uint64_t length
 	return error;
 }
 
-/* Changes a range on the disk; `argument` points to its offset and its length, 64 bits each. Pages
- * of it are not kept: one at its edge, which has more than the range, is written before. */
+/* Changes a range on the disk; `argument` points to its offset and its length, 64 bits each. Its
+ * pages are not kept, and not written after it: of one at its edge only the range becomes zeros. */
 static int change_range(const struct file *file, uint32_t argument,
 			int (*change)(struct block_file *, uint64_t, uint64_t))
 {
@@ -253,14 +268,14 @@ static int change_range(const struct file *file, uint32_t argument,
 	if ((range[0] | range[1]) % SECTOR_SIZE || range[1] == 0 || range[0] > size ||
 	    range[1] > size - range[0])
 		return -EINVAL;
-	uint32_t first = range[0] >> PAGE_SHIFT;
-	uint32_t end = (range[0] + range[1] + PAGE_SIZE - 1) >> PAGE_SHIFT;
-	int error = cached_file_write_back(cached, first, end);
+	mutex_lock(&block->turn);
+	mutex_lock(&cached->write_back);
+	int error = change(block, range[0], range[1]);
 
 	if (!error)
-		error = change(block, range[0], range[1]);
-	cached->changes++;
-	cached_file_drop(cached, first, end, true);
+		cached_file_discard(cached, range[0], range[0] + range[1]);
+	mutex_unlock(&cached->write_back);
+	mutex_unlock(&block->turn);
 	return error;
 }
 
@@ -398,6 +413,8 @@ int block_file_claim(struct block_device *device, bool is_claimed)
 
 	if (!block)
 		return 0;
+	if (is_claimed && is_too_large(block))
+		return -EFBIG;
 	if (is_claimed && is_owned(block))
 		return -EBUSY;
 	block->is_claimed = is_claimed;

@@ -99,9 +99,29 @@ static int zero_part(struct disk_inode *inode, uint64_t from, uint64_t end)
 	return moved < 0 ? moved : 0;
 }
 
+/* With the file's write_back, so that what is in memory of the range is not written after it. Room
+ * is made before that, which may need to write this file. */
+static int punch_blocks(struct disk_inode *inode, uint64_t first, uint64_t last)
+{
+	uint32_t shift = inode->mount->block_shift;
+
+	mutex_lock(&inode->mount->lock);
+	disk_make_room(inode->mount, DISK_NAME_BLOCKS);
+	mutex_unlock(&inode->mount->lock);
+	mutex_lock(&inode->pages.write_back);
+	mutex_lock(&inode->mount->lock);
+	int error = ext_punch(&inode->ext, first >> shift, (last - first) >> shift);
+
+	disk_inode_update(inode);
+	mutex_unlock(&inode->mount->lock);
+	if (!error)
+		cached_file_discard(&inode->pages, first, last);
+	mutex_unlock(&inode->pages.write_back);
+	return error;
+}
+
 /* Whole blocks are freed, and so is the file's last one if its rest goes; parts at both ends become
- * zeros. What is cached of it goes, first what is dirty to the disk: a page may have parts of both
- * kinds. */
+ * zeros. */
 static int punch(struct disk_inode *inode, uint64_t offset, uint64_t length)
 {
 	uint32_t shift = inode->mount->block_shift, mask = (1u << shift) - 1;
@@ -113,19 +133,7 @@ static int punch(struct disk_inode *inode, uint64_t offset, uint64_t length)
 		error = zero_part(inode, last, end);
 	if (error || first >= last)
 		return error;
-	uint32_t page = first >> PAGE_SHIFT, page_end = ((last - 1) >> PAGE_SHIFT) + 1;
-
-	error = cached_file_write_back(&inode->pages, page, page_end);
-	if (error)
-		return error;
-	mutex_lock(&inode->mount->lock);
-	disk_make_room(inode->mount, DISK_NAME_BLOCKS);
-	error = ext_punch(&inode->ext, first >> shift, (last - first) >> shift);
-	disk_inode_update(inode);
-	mutex_unlock(&inode->mount->lock);
-	inode->pages.changes++;
-	cached_file_drop(&inode->pages, page, page_end, true);
-	return error;
+	return punch_blocks(inode, first, last);
 }
 
 /* Dirty pages have their blocks first, so that those are no longer holes. */

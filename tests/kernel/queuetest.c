@@ -3,10 +3,10 @@
  *
  *	queue hdb c-look R100 W108 W116x4 F R50
  *
- * reads or writes 8 sectors (or so many) from each address on, and flushes at F; then it waits for
- * all, the last one first. A word that is a device's name says where the ones after it go, to a
- * snapshot, say, which has the same queue. Word i (64 bits) of sector n is n * 64 + i: so it is
- * written, and so it must be read, unless the drive has an error there.
+ * reads or writes 8 sectors (or so many) from each address on, and flushes at F; M reads as if for
+ * a map. Then it waits for all, the last one first. A word that is a device's name says where the
+ * ones after it go, to a snapshot, say, which has the same queue. Word i (64 bits) of sector n is n
+ * * 64 + i: so it is written, and so it must be read, unless the drive has an error there.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,8 +46,12 @@ static bool parse(char *word, struct block_request *request)
 			return false;
 	}
 	request->count = count;
-	return (*word == 'R' || *word == 'W') && number_parse(word + 1, &request->lba) &&
-	       request->lba < request->device->sectors &&
+	if (*word == 'M') {
+		request->operation = 'R';
+		request->purpose = BLOCK_MAPPING;
+	}
+	return (*word == 'R' || *word == 'W' || *word == 'M') &&
+	       number_parse(word + 1, &request->lba) && request->lba < request->device->sectors &&
 	       count <= request->device->sectors - request->lba && count <= BLOCK_TRANSFER_SECTORS;
 }
 
@@ -135,6 +139,23 @@ static int run_queue(int count, char **words)
 	return made >= 0 && !wrong ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
+/* What was counted of a device, requests and sectors. */
+static int run_counts(int count, char **words)
+{
+	const struct block_device *device = block_find(words[1]);
+
+	if (!device)
+		return EXIT_FAILURE;
+	const struct block_stats *stats = &device->stats;
+
+	printk("counts %s: data %llu %llu mapping %llu %llu written %llu %llu merged %llu %llu\n",
+	       words[1], stats->requests[BLOCK_DATA], stats->sectors[BLOCK_DATA],
+	       stats->requests[BLOCK_MAPPING], stats->sectors[BLOCK_MAPPING],
+	       stats->written_requests, stats->written_sectors, stats->merged[0], stats->merged[1]);
+	return EXIT_SUCCESS;
+}
+
 static const struct command commands[] COMMAND_TABLE = {
 	{ "queue", "DRIVE fifo|c-look R|W|F...", "submit many requests at once", 3, run_queue },
+	{ "counts", "DEVICE", "its requests and sectors, by purpose", 1, run_counts },
 };

@@ -1,0 +1,55 @@
+"""Two tasks and one file, where one of them sleeps in the middle: what is seen is what one of the
+two orders gives, and nothing is lost. And files that are too large."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from tests.host.ext.images import MIB, make_image
+from tests.test_ext_write_guest import KINDS, check, guest, programs  # noqa: F401
+
+
+@pytest.mark.parametrize("kind", ["ext3-1k", "ext4"])
+def test_a_file_that_is_cut_or_punched_meanwhile(guest, tmp_path, kind):  # noqa: F811
+    """A read finds the end, not EIO. What is stored through memory beside a hole stays, and the
+    hole has no old contents, where blocks are smaller than a page."""
+    image = make_image(tmp_path / "a.img", 16 * MIB, KINDS[kind])
+    said = guest(
+        """mkdir /mnt; mount /dev/hdb /mnt; cd /mnt
+        /races cut file; /races punch file; cd /; umount /mnt""",
+        image,
+        settings={"disk": "dma-interrupt"},
+    )
+    assert said == "cut: 0 of 40 wrong\npunch: 0 of 40 wrong\n"
+    check(image)
+
+
+def test_buffered_and_direct_writes_to_one_page_of_a_drive(guest, tmp_path):  # noqa: F811
+    image = tmp_path / "a.img"
+    image.write_bytes(bytes(8 * MIB))
+    said = guest("/races direct /dev/hdb", image, settings={"disk": "dma-interrupt"})
+    assert said == "direct: 0 of 40 wrong\n"
+
+
+def test_a_drive_beyond_16_tib_is_refused(guest):  # noqa: F811
+    """Its pages cannot be numbered: offset 16 TiB would be offset 0. The file has no contents."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as name:
+        image = Path(name, "large.img")
+        try:
+            with image.open("wb") as file:
+                file.truncate((1 << 44) + MIB)
+        except OSError:
+            pytest.skip("this host has no files of 16 TiB")
+        said = guest(
+            """mkdir /mnt; head -c 10 /dev/hdb || echo refused
+            mount -t ext4 /dev/hdb /mnt || echo refused""",
+            image,
+        )
+        assert os.stat(image).st_blocks == 0
+    assert len(re.findall("refused", said)) == 2
+    assert "File too large" in said and "hdb: it has more than 16 TiB" in said
