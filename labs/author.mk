@@ -7,8 +7,8 @@ TERMINAL  = $(if $(OF_LAB),,$(shell test -t 0 && test -t 2 && echo yes))
 IS_SHELL := $(and $(filter run,$(MAKECMDGOALS)),$(or $(CMD)$(PROGRAMS),$(TERMINAL)),$(if $(ROOT),,yes))
 LESSON ?= $(if $(IS_SHELL),$(lastword $(LESSONS)),storage)
 
-.PHONY: crash fuzz layouts fsx full-disks start slides prove mistakes bench budget tables test \
-	test-fast distributions debian
+.PHONY: setup-suite crash fuzz layouts fsx full-disks start slides prove mistakes bench budget \
+	tables test test-fast distributions debian
 
 help::
 	@echo
@@ -103,6 +103,9 @@ budget: setup
 tables: setup
 	@$(PYTHON) -m labs.tools.course.tables
 
+setup-suite:
+	@labs/tools/setup/setup.sh suite
+
 # All lessons, unless one is named.
 THE_LESSON = $(if $(filter command environment override,$(origin LESSON)),--lesson $(call quoted,$(LESSON)))
 GRADING = $(call option,SUBMISSION,submission) $(call option,OUTPUT,output) \
@@ -176,10 +179,12 @@ prove: export MEMORY_NEEDED := $(if $(SAMPLE)$(ONLY)$(CHANGED)$(REPEAT),,$(shell
 test test-fast prove mistakes: export PYTHONDONTWRITEBYTECODE :=
 
 # The whole proof of the graders takes some minutes: here a sample of it, and all by make prove.
-test: setup-test
+test: setup-suite
 	@$(BUILD_ALL)
-	@$(IN_MEMORY) $(PYTHON) -m pytest $(AT_ONCE) --both-kernels $(if $(RENEW),--seconds) tests
+	@$(IN_MEMORY) NOT_PROVED=$(BUILD)/not-proved $(PYTHON) -m pytest $(AT_ONCE) --both-kernels \
+		$(if $(RENEW),--seconds) tests
 	@$(MAKE) -s prove SAMPLE=3 SEED=1
+	@cat $(BUILD)/not-proved
 
 # What tests build they find here already: two of them build nothing at the same time.
 .PHONY: all-lessons

@@ -67,6 +67,7 @@ PROVIDED = {
     "grub-common": ["grub-mkrescue"],
     "xorriso": ["xorriso"],
     "mtools": ["mformat"],
+    "chromium": ["chromium"],
 }
 
 

@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 WIDTH, HEIGHT = 1280, 720  # slides/conf.py: revealjs_script_conf
-SECONDS = 300
+SECONDS = 900
 ASK = """
 <script>
 const slides = [...document.querySelectorAll(".slides > section > section")];

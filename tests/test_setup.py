@@ -66,6 +66,23 @@ def test_run_needs_less_than_test(machine: FakeMachine) -> None:
     assert machine.calls() == ["pip labs/tools/setup/requirements-run.txt"]
 
 
+def test_only_the_suite_has_a_browser(machine: FakeMachine) -> None:
+    """A machine that cannot have one goes on, and is asked once."""
+    machine.install()
+    machine.remove("chromium")
+    assert machine.run("setup.sh", "test").returncode == 0
+    assert machine.calls() == ["pip labs/tools/setup/requirements.txt"]
+    failing = machine.flag("fail-install")
+    done = machine.run("setup.sh", "suite")
+    assert (done.returncode, machine.calls()) == (0, ["apt-get update", f"{INSTALL} chromium"])
+    assert "without chromium: make test skips what needs it, and says so" in done.stderr
+    assert machine.run("setup.sh", "suite").stderr == ""
+    failing.unlink()
+    (machine.tree / "build/setup-suite").unlink()
+    assert machine.run("setup.sh", "suite").returncode == 0
+    assert machine.calls() == ["apt-get update", f"{INSTALL} chromium"]
+
+
 def test_bare_machine(machine: FakeMachine) -> None:
     done = machine.run("setup.sh", "run")
     assert done.returncode == 0, done.stderr

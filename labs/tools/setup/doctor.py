@@ -292,10 +292,10 @@ def shown(text: str, width: int) -> str:
 
 def print_table(findings: list[Finding]) -> None:
     """One line a finding, and more for each that failed or has notes."""
-    form = "{:<11} {:<18} {:<9} {:<4} {}"
+    form = "{:<11} {:<18} {:<9} {:<5} {}"
     print(form.format("state", "what", "version", "for", "where"))
     for each in findings:
-        where = shown(each.where, WIDTH - 46)
+        where = shown(each.where, WIDTH - 47)
         columns = each.state, shown(each.name, 18), shown(each.version, 9), each.needed
         print(form.format(*columns, where).rstrip())
         if each.failed:

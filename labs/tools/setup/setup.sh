@@ -2,9 +2,10 @@
 # Brings a Debian or Ubuntu machine to where the course runs: packages (packages.txt) and .venv.
 #
 # setup.sh run     what building and booting need
-# setup.sh test    that, and what `make test` needs
+# setup.sh test    that, and what tests of a kernel need: `make grade`
+# setup.sh suite   that, and what only `make test` needs: a machine without such a package goes on
 # setup.sh check   installs nothing: one line for each thing in packages.txt and for .venv, with
-#                  tabs between: ok, missing or unavailable, run or test, how it is found,
+#                  tabs between: ok, missing or unavailable, run, test or suite, how it is found,
 #                  packages (or nothing), path (or nothing), what it is for
 #
 # Looks for commands and headers, not for packages. When nothing is missing it says nothing and
@@ -97,6 +98,11 @@ find_python() {
 	return 1
 }
 
+# Chromium is not in Ubuntu's archive, and its other package wants snapd.
+has_browser() {
+	has chromium || has chromium-browser
+}
+
 # Is the thing there that packages.txt describes by $1?
 found() {
 	case $1 in
@@ -104,17 +110,19 @@ found() {
 	header:*) has_header "${1#header:}" ;;
 	i386-compiler) toolchain >/dev/null 2>&1 ;;
 	i386-static-libc) links_static ;;
+	browser) has_browser ;;
 	grub-for-pc) has_grub ;;
 	python-with-venv) find_python ;;
 	*) fail "$tools/packages.txt: unknown way to find a thing: $1" ;;
 	esac
 }
 
-# The lines of packages.txt that mode $1 needs.
+# The lines of packages.txt that mode $1 needs: each mode needs what those before it do.
 needs() {
-	local needed rest
+	local needed rest modes=(run test suite)
+	[ "$1" = suite ] || modes=(run "$1")
 	while read -r needed rest; do
-		[[ $needed == run || $needed == "$1" ]] && echo "$needed $rest"
+		[[ " ${modes[*]} " == *" $needed "* ]] && echo "$needed $rest"
 	done <"$tools/packages.txt" || true
 }
 
@@ -155,9 +163,8 @@ ready() {
 	[ -e build/toolchain ] && compiler_stays && environment_ready "$1" &&
 		holds "build/setup-$1" || return 1
 	while read -r needed found_by _; do
-		[[ $needed != run && $needed != "$1" ]] || [[ $found_by != command:* ]] ||
-			has "${found_by#command:}" || return 1
-	done <"$tools/packages.txt"
+		[[ $found_by != command:* ]] || has "${found_by#command:}" || return 1
+	done < <(needs "$1")
 }
 
 # ---- packages ---------------------------------------------------------------------------------
@@ -226,6 +233,13 @@ install_missing() {
 	rm -f build/toolchain
 }
 
+# What only the suite needs may be missing: its tests are skipped, and named.
+install_for_suite() {
+	look_for_missing suite
+	[ ${#missing[@]} != 0 ] || return 0
+	(install_missing) || say "without ${missing[*]}: make test skips what needs it, and says so"
+}
+
 install_packages() {
 	look_for_missing "$1"
 	[ ${#missing[@]} != 0 ] || return 0
@@ -283,11 +297,12 @@ check() {
 	while read -r needed found_by packages why; do
 		state=missing
 		! never_packaged "$found_by" || state=unavailable
+		[ "$needed" != suite ] || state=unavailable # and nothing to fix
 		! found "$found_by" || state=ok
 		path=$(path_of "$found_by") || true
 		printf '%s\t' "$state" "$needed" "$found_by" "$packages" "$path"
 		echo "$why"
-	done < <(needs test)
+	done < <(needs "$([ -e labs/author.mk ] && echo suite || echo test)")
 	for mode in run test; do
 		state=missing
 		! environment_ready "$mode" || state=ok
@@ -315,8 +330,19 @@ prepare() {
 	stamp_machine "$1"
 }
 
+# Once; whether a package was there is not asked again until these files change.
+prepare_suite() {
+	prepare test
+	! holds build/setup-suite || return 0
+	lock
+	: >"$log"
+	install_for_suite
+	stamp_machine suite
+}
+
 case ${1:-} in
 run | test) prepare "$1" ;;
+suite) prepare_suite ;;
 check) check ;;
-*) fail "usage: setup.sh run|test|check" ;;
+*) fail "usage: setup.sh run|test|suite|check" ;;
 esac
