@@ -19,10 +19,10 @@ from tests.host.ext.images import MIB, make_image
 from tests.test_ext_write_guest import check, guest, programs  # noqa: F401
 
 ROOT = Path(__file__).resolve().parent.parent
-KINDS = {"256": "-t ext4 -b 4096", "128": "-t ext4 -b 1024 -I 128"}
+KINDS = {"256": "-t ext4 -b 4096", "128": "-t ext3 -b 1024 -I 128"}
 MOUNT = "mount -t ext4 /dev/hdb /mnt; cd /mnt"
 SCRIPT = f"""mkdir -p /mnt; {MOUNT}
-/inodes times fresh devices limit
+/inodes times fresh devices limit flags holes
 cd /; umount /mnt; {MOUNT}
 /inodes again
 cd /; umount /mnt"""

@@ -211,6 +211,8 @@ static int begin_write(struct disk_inode *inode)
 {
 	if (inode->mount->read_only || ext_is_read_only(inode->mount->fs))
 		return -EROFS;
+	if (inode->inode.is_immutable)
+		return -EPERM;
 	inode->inode.modified = inode->inode.changed = ext_time_kept(inode->ext.fs, inode_now());
 	inode->is_changed = true;
 	inode->asked = 0;
@@ -267,7 +269,8 @@ static __attribute__((noinline)) void note_access(struct disk_inode *inode, uint
 	struct inode *vfs = &inode->inode;
 	int64_t now = inode_now();
 
-	if (inode->mount->read_only || inode->mount->no_access_time)
+	if (inode->mount->read_only || inode->mount->no_access_time ||
+	    inode->ext.flags & EXT_FLAG_NOATIME)
 		return;
 	if (!is_newer_than_changes(vfs) || now - vfs->accessed >= DAY_NS) {
 		vfs->accessed = ext_time_kept(inode->ext.fs, now);
@@ -348,7 +351,8 @@ static int disk_file_write(struct file *file, struct buffer *from, uint64_t offs
 	int moved = write_in_turn(file, from, offset);
 
 	mutex_unlock(&inode->turn);
-	if (moved > 0 && (file->flags & O_DSYNC || inode->mount->synchronous)) {
+	if (moved > 0 && (file->flags & O_DSYNC || inode->mount->synchronous ||
+			  inode->ext.flags & EXT_FLAG_SYNC)) {
 		int error = cached_file_sync(file, (file->flags & O_SYNC) != O_SYNC);
 
 		return error ? error : moved;

@@ -15,6 +15,7 @@
 
 #include <stddef.h>
 
+#include "fs/ext/disk.h"
 #include "fs/vfs/vfs.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
@@ -121,6 +122,8 @@ void disk_inode_reserve(struct disk_inode *inode)
 static void show(struct disk_inode *inode)
 {
 	inode->inode.links = inode->ext.links;
+	inode->inode.is_immutable = inode->ext.flags & EXT_FLAG_IMMUTABLE;
+	inode->inode.is_append_only = inode->ext.flags & EXT_FLAG_APPEND;
 	inode->inode.blocks = inode->ext.blocks;
 	if (inode->pages.dirty > 0)
 		disk_inode_count(inode, 0);

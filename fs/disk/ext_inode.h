@@ -179,8 +179,12 @@ extern const struct inode_ops disk_inode_ops;
 extern const struct file_ops disk_file_ops, disk_directory_ops;
 extern const struct cached_file_ops disk_pages_ops;
 
-/* ext_trim.c: struct file_ops's control, of files and directories. */
+/* ext_control.c: struct file_ops's control, of files and directories; struct inode_ops's seek. */
 int disk_control(struct file *file, uint32_t command, uint32_t argument);
+int disk_seek(struct inode *inode, bool hole, uint64_t *offset);
+
+/* ext_trim.c: FITRIM, with a struct fstrim_range at a user address. */
+int disk_trim(struct disk_mount *mount, uint32_t argument);
 
 int disk_truncate(struct inode *inode, uint64_t size);
 int disk_allocate(struct inode *inode, uint32_t mode, uint64_t offset, uint64_t length);

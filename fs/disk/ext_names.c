@@ -412,6 +412,7 @@ const struct inode_ops disk_inode_ops = {
 	.read_link = disk_read_link,
 	.truncate = disk_truncate,
 	.allocate = disk_allocate,
+	.seek = disk_seek,
 	.get_attribute = disk_get_attribute,
 	.list_attributes = disk_list_attributes,
 	.set_attribute = disk_set_attribute,

@@ -142,6 +142,9 @@ static int allocate(struct disk_inode *inode, uint64_t offset, uint64_t length, 
 	uint32_t shift = inode->mount->block_shift;
 	uint64_t end = offset + length, first = offset >> shift;
 	uint64_t count = ((end + (1u << shift) - 1) >> shift) - first;
+
+	if (!keep_size && end > inode->inode.size && vfs_room && vfs_room(end - 1) == 0)
+		return -EFBIG;
 	int error = cached_file_write_back(&inode->pages, 0, UINT32_MAX);
 
 	mutex_lock(&inode->mount->lock);

@@ -81,13 +81,10 @@ static int trim(struct disk_mount *mount, struct fstrim_range *range)
 	return error;
 }
 
-int disk_control(struct file *file, uint32_t command, uint32_t argument)
+int disk_trim(struct disk_mount *mount, uint32_t argument)
 {
-	struct disk_mount *mount = disk_inode(file->inode)->mount;
 	struct fstrim_range range;
 
-	if (command != FITRIM)
-		return -ENOTTY;
 	if (!block_can_discard(mount->device))
 		return -EOPNOTSUPP;
 	if (mount->read_only || ext_is_read_only(mount->fs))

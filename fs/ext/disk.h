@@ -172,10 +172,25 @@ _Static_assert(sizeof(struct ext_group_desc) == EXT_DESCRIPTOR_LARGE, "descripto
 #define EXT_POINTERS 15 /* words of i_block */
 
 enum {
+	EXT_FLAG_SYNC = 8,
+	EXT_FLAG_IMMUTABLE = 0x10,
+	EXT_FLAG_APPEND = 0x20,
+	EXT_FLAG_NODUMP = 0x40,
+	EXT_FLAG_NOATIME = 0x80,
 	EXT_FLAG_INDEX = 0x1000,      /* a directory with a hash tree */
 	EXT_FLAG_HUGE_FILE = 0x40000, /* i_blocks counts blocks, not sectors */
 	EXT_FLAG_EXTENTS = 0x80000,
 	EXT_FLAG_INLINE_DATA = 0x10000000,
+	EXT_FLAG_PROJECT = 0x20000000, /* a directory passes on its number of a project */
+
+	/* Which of all flags a directory passes on, to directories, regular files and others, */
+	EXT_FLAGS_INHERITED = 0x2201c4cf,
+	EXT_FLAGS_OF_REGULAR = ~0x60030000,
+	EXT_FLAGS_OF_OTHERS = EXT_FLAG_NODUMP | EXT_FLAG_NOATIME,
+	/* and which programs see, may set on Linux, and may change here. */
+	EXT_FLAGS_VISIBLE = 0x725bdfff,
+	EXT_FLAGS_SETTABLE = 0x624bc0ff,
+	EXT_FLAGS_CHANGEABLE = 0x200380ff,
 };
 
 /* Upper four bits of i_mode. */

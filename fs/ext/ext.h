@@ -236,6 +236,9 @@ int ext_exchange(struct ext_inode *from, const char *name, uint32_t length, stru
 		 struct ext_inode *to, const char *new_name, uint32_t new_length,
 		 struct ext_inode *other);
 
+/* Which of Linux's flags an inode of its type can have. */
+uint32_t ext_flags_of(const struct ext_inode *inode);
+
 /* Writes mode, owner, times, flags of the copy to the disk. */
 int ext_inode_write(struct ext_inode *inode);
 

@@ -37,6 +37,13 @@ bool ext_is_symlink(const struct ext_inode *inode)
 	return type_of(inode) == EXT_TYPE_SYMLINK;
 }
 
+uint32_t ext_flags_of(const struct ext_inode *inode)
+{
+	if (ext_is_directory(inode))
+		return UINT32_MAX;
+	return ext_is_regular(inode) ? EXT_FLAGS_OF_REGULAR : EXT_FLAGS_OF_OTHERS;
+}
+
 /* Seven of the sixteen values mean something; a set of bits answers in one step. */
 static bool type_exists(unsigned type)
 {

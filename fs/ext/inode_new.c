@@ -227,9 +227,10 @@ static int take_inode(const struct ext_inode *directory, bool is_directory, uint
 }
 
 /* The contents of a new inode: nothing, and an empty map where there is one. */
-static void fill_in(struct ext_inode *out, struct ext_fs *fs, uint32_t number, uint16_t mode,
-		    const struct ext_inode *like)
+static void fill_in(struct ext_inode *out, const struct ext_inode *directory, uint32_t number,
+		    uint16_t mode, const struct ext_inode *like)
 {
+	struct ext_fs *fs = directory->fs;
 	const unsigned type = mode >> 12;
 	struct ext_extent_header empty = {
 		.eh_magic = EXT_EXTENT_MAGIC,
@@ -249,10 +250,11 @@ static void fill_in(struct ext_inode *out, struct ext_fs *fs, uint32_t number, u
 		.changed = now,
 		.created = now,
 	};
+	out->flags = directory->flags & EXT_FLAGS_INHERITED & ext_flags_of(out);
 	if (!ext_has_incompat(fs, EXT_INCOMPAT_EXTENTS) ||
 	    (type != EXT_TYPE_REGULAR && type != EXT_TYPE_DIRECTORY && type != EXT_TYPE_SYMLINK))
 		return;
-	out->flags = EXT_FLAG_EXTENTS;
+	out->flags |= EXT_FLAG_EXTENTS;
 	memcpy(out->map, &empty, sizeof(empty));
 }
 
@@ -270,7 +272,7 @@ int ext_inode_new(const struct ext_inode *directory, uint16_t mode, const struct
 		return error;
 	fs->super.s_free_inodes_count--;
 	fs->super_changed = true;
-	fill_in(out, fs, number, mode, like);
+	fill_in(out, directory, number, mode, like);
 	bcache_put(table);
 	error = ext_inode_block(fs, number, &table, &disk);
 	if (error)

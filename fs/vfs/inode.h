@@ -89,6 +89,10 @@ struct inode_ops {
 	/* fallocate, with Linux's numbers. NULL: nothing is reserved. */
 	int (*allocate)(struct inode *inode, uint32_t mode, uint64_t offset, uint64_t length);
 
+	/* Moves the offset to the next byte that is data, or (hole) is in a hole or the file's end;
+	 * -ENXIO. NULL: all is data. */
+	int (*seek)(struct inode *inode, bool hole, uint64_t *offset);
+
 	/* Extended attributes; NULL: -EOPNOTSUPP. With a size of 0 the first two only say how many
 	 * bytes they would copy: a value, or names that each end with a NUL; -ERANGE if it is too
 	 * small. Setting NULL removes; the flags are kernel/abi/file.h's XATTR_. */
@@ -122,6 +126,7 @@ struct inode {
 	struct inode *mounted;		     /* the root of what is mounted here, or NULL */
 	struct inode *covers;		     /* of a mounted root: the directory it hides */
 	uint32_t writers, programs;	     /* of a regular file: open to write, open to be run */
+	bool is_immutable, is_append_only;   /* as chattr's flags i and a say, to root, too */
 	struct pipe *pipe;		     /* of a named pipe that is open, or NULL */
 	struct file_lock *locks;	     /* that are set: fs/vfs/locks.h */
 	struct claim appending;		     /* of the task that writes at the end (O_APPEND) */

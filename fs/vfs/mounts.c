@@ -62,5 +62,14 @@ int mount_check_write(const struct inode *inode)
 {
 	const struct mount *mount = mount_of(inode);
 
-	return mount && mount_is_read_only(mount) ? -EROFS : 0;
+	if (mount && mount_is_read_only(mount))
+		return -EROFS;
+	return inode->is_immutable ? -EPERM : 0;
+}
+
+int mount_check_change(const struct inode *inode)
+{
+	int error = mount_check_write(inode);
+
+	return error || !inode->is_append_only ? error : -EPERM;
 }

@@ -28,8 +28,10 @@ struct mount *mount_of(const struct inode *inode);
 /* As its options say, or because its file system is damaged. */
 bool mount_is_read_only(const struct mount *mount);
 
-/* -EROFS in a mount that is read-only, else 0. */
+/* May something be added to the inode? 0; -EROFS in a mount that is read-only, -EPERM if it is
+ * immutable. And may it be changed? -EPERM, too, if it is append-only. */
 int mount_check_write(const struct inode *inode);
+int mount_check_change(const struct inode *inode);
 
 /* ---- for fs/vfs/mounting.c ---- */
 

@@ -30,7 +30,7 @@ static int link_resolved(struct path *path, struct inode *inode)
 {
 	if (inode->filesystem != path->directory->filesystem)
 		return -EXDEV;
-	if (inode_is(inode, S_IFDIR) || !path->directory->ops->link)
+	if (inode_is(inode, S_IFDIR) || !path->directory->ops->link || mount_check_change(inode))
 		return -EPERM;
 	return path->directory->ops->link(path->directory, &path->last, inode);
 }
@@ -50,6 +50,14 @@ int vfs_link(struct inode *start, const char *text, struct inode *inode)
 	return error;
 }
 
+/* May a directory lose the name of an inode? */
+static int check_loss(const struct inode *directory, const struct inode *inode)
+{
+	int error = mount_check_change(directory);
+
+	return error ? error : mount_check_change(inode);
+}
+
 /* Is it a directory entry, of the right kind, that may be removed? */
 static int check_remove(const struct path *path, bool directory)
 {
@@ -65,7 +73,7 @@ static int check_remove(const struct path *path, bool directory)
 						   : -EBUSY;
 	if (path->inode->covers)
 		return -EBUSY;
-	return path->directory->ops->remove ? mount_check_write(path->directory) : -EPERM;
+	return path->directory->ops->remove ? check_loss(path->directory, path->inode) : -EPERM;
 }
 
 int vfs_remove(struct inode *start, const char *text, bool directory)
@@ -158,6 +166,12 @@ static int rename_resolved(struct path *from, struct path *to, uint32_t flags)
 	int error = check_rename(from, to, flags);
 
 	if (error || from->inode == to->inode) /* two names of one file: nothing to be done */
+		return error;
+	error = check_loss(from->directory, from->inode);
+	if (!error)
+		error = to->inode ? check_loss(to->directory, to->inode)
+				  : mount_check_write(to->directory);
+	if (error)
 		return error;
 	if (flags & RENAME_EXCHANGE)
 		return from->directory->ops->exchange(from->directory, &from->last, from->inode,

@@ -39,7 +39,7 @@ int vfs_truncate(struct inode *inode, uint64_t size)
 		return -ETXTBSY;
 	if (size > inode->size && vfs_room && vfs_room(size - 1) == 0)
 		return -EFBIG;
-	int error = mount_check_write(inode);
+	int error = mount_check_change(inode);
 
 	return error ? error : inode->ops->truncate(inode, size);
 }
@@ -182,7 +182,9 @@ static int check_open(const struct inode *inode, uint32_t flags)
 		return -ENOTDIR;
 	if (inode_is(inode, S_IFLNK)) /* O_NOFOLLOW, or it would have been followed */
 		return -ELOOP;
-	return writes && inode_is(inode, S_IFREG) ? mount_check_write(inode) : 0;
+	if (!writes || !inode_is(inode, S_IFREG))
+		return 0;
+	return flags & O_APPEND ? mount_check_write(inode) : mount_check_change(inode);
 }
 
 /* Opens what the path has led to, or makes it first. O_TRUNC empties only what was there. */

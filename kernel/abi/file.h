@@ -61,6 +61,7 @@ struct linux_lock64 {
 /* What access asks for. */
 #define F_OK 0
 #define X_OK 1
+#define W_OK 2
 #define R_OK 4
 
 /* Of setxattr. */

@@ -101,7 +101,7 @@ static int list(struct inode *inode, const struct trap_frame *frame)
 static int change(struct inode *inode, const char *name, const void *value, uint32_t size,
 		  uint32_t flags)
 {
-	int error = mount_check_write(inode);
+	int error = mount_check_change(inode);
 
 	if (error)
 		return error;

@@ -1,4 +1,5 @@
 /* Calls for descriptors that only Linux's programs make, and the commands of fcntl. */
+#include "fs/vfs/inode.h"
 #include "kernel/abi/file.h"
 #include "fs/pipe.h"
 #include "kernel/lib/errno.h"
@@ -44,6 +45,8 @@ static int sys_pipe2(struct trap_frame *frame)
 
 static int set_flags(struct file *file, uint32_t flags)
 {
+	if ((file->flags ^ flags) & O_APPEND && file->inode && file->inode->is_append_only)
+		return -EPERM;
 	file->flags = (file->flags & ~SETTABLE) | (flags & SETTABLE);
 	return 0;
 }

@@ -335,6 +335,12 @@ static int seek_any(struct file *file, int64_t distance, uint32_t whence, int64_
 	if (file && !file->ops->is_stream && (whence == SEEK_DATA || whence == SEEK_HOLE)) {
 		if ((uint64_t)distance >= file_size(file))
 			return -ENXIO;
+		if (inode_is(file->inode, S_IFREG) && file->inode->ops->seek) {
+			int error = file->inode->ops->seek(file->inode, whence == SEEK_HOLE,
+							   (uint64_t *)&distance);
+
+			return error ? error : file_seek(file, distance, SEEK_SET, result);
+		}
 		distance = whence == SEEK_HOLE ? 0 : distance;
 		whence = whence == SEEK_HOLE ? SEEK_END : SEEK_SET;
 	}

@@ -104,6 +104,9 @@ static int find_object(const struct mapping *mapping, struct file *file, uint32_
 	if (!file_readable(file) ||
 	    (is_shared && (mapping->protection & SPACE_WRITE) && !file_writable(file)))
 		return -EACCES;
+	if (is_shared && mapping->protection & SPACE_WRITE && file->inode &&
+	    file->inode->is_append_only)
+		return -EACCES;
 	if (is_shared && !file_writable(file))
 		form->flags |= AREA_LOCKED;
 	form->object = file_memory(file);

@@ -133,7 +133,9 @@ static int access_at(uint32_t directory, uint32_t address, uint32_t wanted, uint
 
 	if (error)
 		return error;
-	if (wanted & X_OK && !inode_is(inode, S_IFDIR) && !(inode->mode & S_IXALL))
+	if (wanted & W_OK && (inode_is(inode, S_IFREG) || inode_is(inode, S_IFDIR)))
+		error = mount_check_write(inode);
+	if (!error && wanted & X_OK && !inode_is(inode, S_IFDIR) && !(inode->mode & S_IXALL))
 		error = -EACCES;
 	inode_put(inode);
 	return error;
@@ -147,7 +149,7 @@ CALL(sys_faccessat2, access_at(frame->ebx, frame->ecx, frame->edx, frame->esi))
 
 static int change_mode(struct inode *inode, uint32_t mode, uint32_t unused)
 {
-	int error = mount_check_write(inode);
+	int error = mount_check_change(inode);
 
 	if (error)
 		return error;
@@ -159,7 +161,7 @@ static int change_mode(struct inode *inode, uint32_t mode, uint32_t unused)
 /* -1 leaves an owner as it is. A program loses the right to run as its owner or group. */
 static int change_owner(struct inode *inode, uint32_t owner, uint32_t group)
 {
-	int error = mount_check_write(inode);
+	int error = mount_check_change(inode);
 
 	if (error)
 		return error;
@@ -216,9 +218,12 @@ static int allocate(struct file *file, const struct trap_frame *frame)
 		return -EBADF;
 	if (!inode_is(file->inode, S_IFREG))
 		return inode_is(file->inode, S_IFIFO) ? -ESPIPE : -ENODEV;
+	int error = frame->ecx & ~FALLOCATE_KEEP_SIZE ? mount_check_change(file->inode)
+						      : mount_check_write(file->inode);
+
+	if (error)
+		return error;
 	if (__builtin_add_overflow(offset, length, &end))
-		return -EFBIG;
-	if (!frame->ecx && (uint64_t)end > file->inode->size && vfs_room && !vfs_room(end - 1))
 		return -EFBIG;
 	if (file->inode->ops->allocate)
 		return file->inode->ops->allocate(file->inode, frame->ecx, offset, length);
@@ -282,10 +287,15 @@ static int change_times(struct inode *inode, uint32_t address, uint32_t layout)
 	struct linux_timespec64 wanted[2];
 	int64_t both[2] = { inode->accessed, inode->modified };
 
-	if (mount_check_write(inode))
+	if (mount_check_write(inode) == -EROFS)
 		return -EROFS;
 	if (take_times(address, layout, wanted))
 		return -EFAULT;
+	bool is_touch = wanted[0].nanoseconds == UTIME_NOW && wanted[1].nanoseconds == UTIME_NOW;
+	int error = is_touch ? mount_check_write(inode) : mount_check_change(inode);
+
+	if (error)
+		return error;
 	if (set_time(&both[0], &wanted[0]) || set_time(&both[1], &wanted[1]))
 		return -EINVAL;
 	inode->accessed = both[0];

@@ -1,5 +1,5 @@
-/* What inodes of a disk keep, by Linux's calls: times, device numbers. Says the same on Linux.
- * inodes PART, in a directory of the disk. */
+/* What inodes of a disk keep and tell, by Linux's calls: times, device numbers, flags, holes. Says
+ * the same on Linux. inodes PART..., in a directory of the disk. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -8,10 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #define UTIMENSAT_TIME64 412
@@ -148,14 +151,254 @@ static void limit(void)
 	say("size", state_of("limited").stx_size);
 }
 
+/* ---- flags ---- */
+
+enum { IMMUTABLE = 0x10, APPEND = 0x20 };
+
+static const unsigned get = 0x80046601, set = 0x40046602;
+
+/* Changes some flags of a file; -1: it is not there. */
+static long change(const char *path, unsigned flags)
+{
+	int file = open(path, O_RDONLY | O_NONBLOCK), all = 0;
+
+	if (file < 0)
+		return -errno;
+	ioctl(file, get, &all);
+	all = (all & ~(IMMUTABLE | APPEND)) | flags;
+
+	long result = error_of(ioctl(file, set, &all));
+
+	close(file);
+	return result;
+}
+
+static void show_flags(const char *path)
+{
+	int file = open(path, O_RDONLY), all = 0;
+	unsigned common[7] = { 0 };
+
+	say(path, error_of(ioctl(file, get, &all)));
+	say("common", error_of(ioctl(file, 0x801c581f, common)));
+	printf("%s %x %x %u\n", path, all & ~0x80000, common[0], common[3]);
+	close(file);
+}
+
+static long opened(const char *path, int flags)
+{
+	long file = error_of(open(path, flags, 0644));
+
+	return file < 0 ? file : close(file);
+}
+
+/* All that could change a file or a directory with these flags, while `held` is open. */
+static void try_file(unsigned flags)
+{
+	int held = open("flagged", O_RDWR | O_CREAT, 0644);
+	const struct timespec now[2] = { { 0, UTIME_NOW }, { 0, UTIME_NOW } };
+	const struct timespec then[2] = { { 1, 0 }, { 1, 0 } },
+			      half[2] = { { 0, UTIME_NOW }, { 1, 0 } };
+
+	(void)!write(held, "text", 4);
+	link("flagged", "second");
+	printf("flags %x %ld\n", flags, change("flagged", flags));
+	show_flags("flagged");
+	say("read", opened("flagged", O_RDONLY));
+	say("write", opened("flagged", O_WRONLY));
+	say("append", opened("flagged", O_WRONLY | O_APPEND));
+	say("cut", opened("flagged", O_RDONLY | O_TRUNC));
+	say("cut, append", opened("flagged", O_WRONLY | O_APPEND | O_TRUNC));
+	say("create", opened("flagged", O_RDWR | O_CREAT));
+	say("access", error_of(access("flagged", W_OK)));
+	say("held", error_of(write(held, "more", 4)));
+	say("cut", error_of(ftruncate(held, 1)));
+	say("cut", error_of(truncate("flagged", 1)));
+	say("longer", error_of(truncate("flagged", 9999)));
+	say("reserve", error_of(fallocate(held, FALLOC_FL_KEEP_SIZE, 0, 99999)));
+	say("punch", error_of(fallocate(held, FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE, 0, 9)));
+	say("mode", error_of(chmod("flagged", 0600)));
+	say("owner", error_of(chown("flagged", 1, 1)));
+	say("touch", error_of(utimensat(AT_FDCWD, "flagged", NULL, 0)));
+	say("now", error_of(utimensat(AT_FDCWD, "flagged", now, 0)));
+	say("then", error_of(utimensat(AT_FDCWD, "flagged", then, 0)));
+	say("half", error_of(utimensat(AT_FDCWD, "flagged", half, 0)));
+	say("attribute", error_of(setxattr("flagged", "user.a", "x", 1, 0)));
+	say("attribute", error_of(removexattr("flagged", "user.none")));
+	say("link", error_of(link("flagged", "third")));
+	say("rename", error_of(rename("flagged", "other")));
+	say("onto it", error_of(rename("plain", "flagged")));
+	say("to itself", error_of(rename("flagged", "second")));
+	say("remove", error_of(unlink("flagged")));
+	say("shared", mmap(NULL, 4096, PROT_WRITE | PROT_READ, MAP_SHARED, held, 0) == MAP_FAILED
+			  ? errno
+			  : 0);
+	say("not to append", error_of(fcntl(held, F_SETFL, O_APPEND)));
+	say("undone", change("flagged", 0));
+	for (unsigned i = 0; i < 4; i++)
+		say("gone", unlink((const char *[]){ "flagged", "second", "third", "other" }[i]));
+	close(held);
+}
+
+static void try_directory(unsigned flags)
+{
+	mkdir("dir", 0755);
+	mkdir("dir/in", 0755);
+	opened("dir/old", O_CREAT | O_WRONLY);
+	printf("directory %x %ld\n", flags, change("dir", flags));
+	show_flags("dir");
+	say("create", opened("dir/new", O_CREAT | O_WRONLY));
+	say("write", opened("dir/old", O_WRONLY | O_TRUNC));
+	say("access", error_of(access("dir", W_OK)));
+	say("make", error_of(mkdir("dir/made", 0755)));
+	say("node", error_of(mknod("dir/node", S_IFIFO | 0600, 0)));
+	say("symlink", error_of(symlink("x", "dir/link")));
+	say("link", error_of(link("plain", "dir/plain")));
+	say("remove", error_of(unlink("dir/old")));
+	say("remove", error_of(rmdir("dir/in")));
+	say("within", error_of(rename("dir/old", "dir/older")));
+	say("out", error_of(rename("dir/old", "out")));
+	say("in", error_of(rename("plain", "dir/older")));
+	say("in", error_of(rename("dir/older", "plain")));
+	say("mode", error_of(chmod("dir", 0700)));
+	say("rename", error_of(rename("dir", "folder")));
+	say("remove", error_of(rmdir("dir")));
+	say("undone", change("dir", 0));
+	(void)!system("rm -rf dir folder out");
+}
+
+/* Which flags can be set, and which a directory passes on. */
+static void each_flag(const char *path)
+{
+	int file = open(path, O_RDONLY), all, before, wanted;
+
+	ioctl(file, get, &before);
+	for (int bit = 0; bit < 32; bit++) {
+		if (1u << bit & 0x2484000) /* here another kind of map, or of writing, is refused */
+			continue;
+		wanted = before ^ 1u << bit;
+		long result = error_of(ioctl(file, set, &wanted));
+
+		ioctl(file, get, &all);
+		printf("%s %d: %ld %x\n", path, bit, result, all ^ before);
+		ioctl(file, set, &before);
+	}
+	close(file);
+}
+
+static void flags(void)
+{
+	unsigned common[7] = { 0x8 | 0x40 };
+	int file, wanted;
+
+	opened("plain", O_CREAT | O_WRONLY);
+	try_file(0);
+	try_file(IMMUTABLE);
+	try_file(APPEND);
+	opened("plain", O_CREAT | O_WRONLY);
+	try_directory(0);
+	opened("plain", O_CREAT | O_WRONLY);
+	try_directory(IMMUTABLE);
+	try_directory(APPEND);
+	mkdir("each", 0755);
+	opened("one", O_CREAT | O_WRONLY);
+	each_flag("each");
+	each_flag("one");
+	file = open("one", O_RDONLY);
+	say("common", error_of(ioctl(file, 0x401c5820, common)));
+	show_flags("one");
+	ioctl(file, get, &wanted);
+	wanted |= 0x40;
+	say("more", error_of(ioctl(file, set, &wanted)));
+	common[0] = 0;
+	say("common", error_of(ioctl(file, 0x401c5820, common)));
+	show_flags("one");
+	say("bad pointer", error_of(ioctl(file, set, 16)) + error_of(ioctl(file, get, 16)));
+	close(file);
+	file = open("each", O_RDONLY);
+	ioctl(file, get, &wanted);
+	wanted |= 0x180cd;
+	say("all", error_of(ioctl(file, set, &wanted)));
+	mkdir("each/dir", 0755);
+	opened("each/file", O_CREAT | O_WRONLY);
+	show_flags("each");
+	show_flags("each/dir");
+	show_flags("each/file");
+	close(file);
+}
+
+/* ---- holes and extents ---- */
+
+static void show_map(const char *what, int file, uint64_t start, uint64_t length, unsigned most)
+{
+	struct {
+		uint64_t start, length;
+		uint32_t flags, mapped, count, reserved;
+		struct {
+			uint64_t logical, physical, length, reserved[2];
+			uint32_t flags, more[3];
+		} extents[8];
+	} map = { start, length, 1, 0, most };
+	long result = error_of(ioctl(file, 0xc020660b, &map));
+
+	printf("%s %ld: %u", what, result, map.mapped);
+	for (unsigned i = 0; i < map.mapped && i < most; i++)
+		printf(", %llu+%llu %x%s", map.extents[i].logical, map.extents[i].length,
+		       map.extents[i].flags & ~0x1000, map.extents[i].physical ? "" : " nowhere");
+	printf("\n");
+}
+
+static void holes(void)
+{
+	static const off64_t places[] = { 0,	 1,	4095,	4096,	8191,	8192, 20000,
+					  65536, 70000, 131071, 131072, 200000, -1 };
+	int file = open("holes", O_RDWR | O_CREAT, 0644), size = 0, block;
+	char byte = 'x';
+
+	say("empty", lseek64(file, 0, SEEK_DATA) < 0 ? errno : 0);
+	show_map("empty", file, 0, -1, 8);
+	pwrite(file, &byte, 1, 0);
+	pwrite(file, &byte, 1, 20000);
+	pwrite(file, &byte, 1, 65536);
+	ftruncate(file, 131072);
+	for (unsigned i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		say("data",
+		    lseek64(file, places[i], SEEK_DATA) < 0 ? -errno : lseek64(file, 0, SEEK_CUR));
+		say("hole",
+		    lseek64(file, places[i], SEEK_HOLE) < 0 ? -errno : lseek64(file, 0, SEEK_CUR));
+	}
+	show_map("all", file, 0, -1, 8);
+	show_map("count", file, 0, -1, 0);
+	show_map("two", file, 0, -1, 2);
+	show_map("middle", file, 16384, 50000, 8);
+	show_map("within", file, 20100, 10, 8);
+	show_map("hole", file, 70000, 10000, 8);
+	show_map("nothing", file, 0, 0, 8);
+	say("size", error_of(ioctl(file, 2, &size)) + size);
+	for (block = -1; block < 3; block++) {
+		int here = block;
+		long result = error_of(ioctl(file, 1, &here));
+
+		printf("block %ld %d\n", result, result < 0 ? 0 : here > 0);
+	}
+	fallocate(file, 0, 81920, 16384);
+	fallocate(file, FALLOC_FL_KEEP_SIZE, 131072, 16384);
+	show_map("reserved", file, 0, -1, 8);
+	say("data", lseek64(file, 70000, SEEK_DATA) < 0 ? -errno : lseek64(file, 0, SEEK_CUR));
+	say("hole", lseek64(file, 65536, SEEK_HOLE) < 0 ? -errno : lseek64(file, 0, SEEK_CUR));
+	pwrite(file, &byte, 1, 90000);
+	say("data", lseek64(file, 70000, SEEK_DATA) < 0 ? -errno : lseek64(file, 0, SEEK_CUR));
+	close(file);
+	file = open(".", O_RDONLY);
+	show_map("directory", file, 0, 1, 8);
+	say("block", error_of(ioctl(file, 1, &block)));
+	close(file);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
-} parts[] = { { "times", times },
-	      { "again", again },
-	      { "fresh", fresh },
-	      { "devices", devices },
-	      { "limit", limit } };
+} parts[] = { { "times", times }, { "again", again }, { "fresh", fresh }, { "devices", devices },
+	      { "limit", limit }, { "flags", flags }, { "holes", holes } };
 
 int main(int argc, char **argv)
 {
