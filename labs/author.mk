@@ -7,7 +7,7 @@ TERMINAL  = $(if $(OF_LAB),,$(shell test -t 0 && test -t 2 && echo yes))
 IS_SHELL := $(and $(filter run,$(MAKECMDGOALS)),$(or $(CMD)$(PROGRAMS),$(TERMINAL)),$(if $(ROOT),,yes))
 LESSON ?= $(if $(IS_SHELL),$(lastword $(LESSONS)),storage)
 
-.PHONY: setup-suite crash fuzz layouts fsx full-disks start slides prove mistakes bench budget \
+.PHONY: setup-suite crash fuzz layouts faults fsx full-disks start slides prove mistakes bench budget \
 	tables test test-fast distributions debian
 
 help::
@@ -24,6 +24,7 @@ help::
 	@echo "                                            extents, directories, journal"
 	@echo "  make layouts    the file system writes to more than a hundred layouts of mke2fs, tune2fs"
 	@echo "                    and resize2fs, on the host and in the guest: [LAYOUTS='tune2fs-j']"
+	@echo "  make faults     each read of the drive fails in turn, or is damaged, on the host"
 	@echo "  make fsx        the same file operations here and on Linux, and what differs:"
 	@echo "                    [SEED=2010] [COUNT=20000] [KIND=ext4-4k]"
 	@echo "                    TOGETHER=yes            instead: tasks on one file, and what each of"
@@ -78,6 +79,9 @@ fuzz: setup
 layouts: setup-test
 	@$(ALONE) $(MAKE) -s LESSON=storage image-direct user-programs
 	@$(IN_MEMORY) LAYOUTS='$(or $(LAYOUTS),all)' $(PYTHON) -m pytest $(AT_ONCE) tests/test_ext_layouts.py
+
+faults: setup-test
+	@$(IN_MEMORY) FAULTS=all $(PYTHON) -m pytest $(AT_ONCE) tests/test_vfs_faults.py
 
 fsx: setup
 	@$(ALONE) $(MAKE) -s LESSON=storage image-direct user-programs

@@ -249,7 +249,8 @@ bool disk_inode_any(const struct disk_mount *mount, bool (*visit)(struct disk_in
 }
 
 /* Storing may sleep, and chains change meanwhile: one found, one stored, from the beginning again.
- * The one that is stored is held, so that nobody forgets it. */
+ * The one that is stored is held, so that nobody forgets it. After an error the others follow: an
+ * unmount waits for each of them. */
 int disk_store_all(struct disk_mount *mount)
 {
 	int error = 0;
@@ -314,7 +315,7 @@ static void end(struct disk_inode *inode)
 	mutex_lock(&mount->lock);
 	if (--inode->inode.references == 0) {
 		remove_from_table(inode);
-		ext_release(&inode->ext); /* what fails here the next mount or e2fsck frees */
+		ext_release(&inode->ext); /* if it fails, the next mount or e2fsck does it */
 		disk_inode_free(inode);
 	}
 	mutex_unlock(&mount->lock);

@@ -93,6 +93,7 @@ static int check_only_name(struct inode *directory, const struct name *name, str
 static int disk_lookup(struct inode *directory, const struct name *name, struct inode **found)
 {
 	struct kept_name *kept = kept_name_find(directory, name);
+	struct inode *inode;
 	uint32_t number;
 
 	if (kept) {
@@ -103,15 +104,17 @@ static int disk_lookup(struct inode *directory, const struct name *name, struct 
 	int error = ext_find(ext_of(directory), name->text, name->length, &number);
 
 	if (!error)
-		error = disk_inode_get(mount, number, found);
+		error = disk_inode_get(mount, number, &inode);
 	if (error)
 		return finish(mount, error);
-	error = check_only_name(directory, name, *found);
+	error = check_only_name(directory, name, inode);
 	if (!error)
-		kept_name_set(&disk_inode(*found)->name, directory, name);
+		kept_name_set(&disk_inode(inode)->name, directory, name);
 	finish(mount, error);
 	if (error)
-		inode_put(*found);
+		inode_put(inode); /* without the lock: it may be the last reference */
+	else
+		*found = inode;
 	return error;
 }
 

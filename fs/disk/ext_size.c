@@ -59,8 +59,8 @@ static int set_size(struct disk_inode *inode, uint64_t size)
 
 	disk_inode_update(inode);
 	mutex_unlock(&inode->mount->lock);
-	if (!error)
-		inode->inode.size = size;
+	if (!error || inode->ext.size > inode->inode.size)
+		inode->inode.size = inode->ext.size; /* not cut: what is on the disk is there */
 	return error;
 }
 

@@ -230,7 +230,7 @@ static int check_never_written(const struct ext_fs *fs, uint32_t group, const st
 			: 0;
 }
 
-/* Makes a bitmap, and says so in the descriptor. */
+/* Makes a bitmap, and says so in the descriptor. After an error, too, *out is the caller's. */
 static int get_new(struct ext_fs *fs, uint32_t group, struct ext_group_desc *descriptor,
 		   enum ext_bitmap kind, const struct about *of, struct cached_block **out)
 {
@@ -255,9 +255,7 @@ static int get_new(struct ext_fs *fs, uint32_t group, struct ext_group_desc *des
 	set_checksum(fs, &changed, kind, ext_crc32c(fs->seed, (*out)->data, of->covered));
 	if (!error)
 		error = ext_group_write(fs, group, &changed);
-	if (error)
-		bcache_put(*out);
-	else
+	if (!error)
 		*descriptor = changed;
 	return error;
 }
@@ -268,7 +266,7 @@ static bool has_flags(const struct ext_fs *fs)
 	return ext_has_checksums(fs) || ext_has_ro_compat(fs, EXT_RO_COMPAT_GDT_CSUM);
 }
 
-/* Reads a bitmap, and checks it unless that was done. */
+/* Reads a bitmap, and checks it unless that was done. *out likewise. */
 static int get_old(const struct ext_fs *fs, uint32_t group, enum ext_bitmap kind,
 		   const struct about *of, struct cached_block **out)
 {
@@ -280,11 +278,7 @@ static int get_old(const struct ext_fs *fs, uint32_t group, enum ext_bitmap kind
 	error = ext_block_read(fs, of->block, BLOCK_OTHER, out);
 	if (error)
 		return error;
-	if (!(*out)->verified)
-		error = check(fs, group, kind, of, (*out)->data);
-	if (error)
-		bcache_put(*out);
-	return error;
+	return (*out)->verified ? 0 : check(fs, group, kind, of, (*out)->data);
 }
 
 bool ext_bitmap_is_bad(const struct ext_fs *fs, uint32_t group, enum ext_bitmap kind)
@@ -299,8 +293,7 @@ void ext_bitmap_note_bad(struct ext_fs *fs, uint32_t group, enum ext_bitmap kind
 {
 	uint32_t blocks = ext_group_blocks(fs, group);
 
-	fs->super.s_state |= EXT_STATE_ERROR; /* what is freed there stays used */
-	fs->super_changed = true;
+	ext_ask_for_check(fs); /* what is freed there stays used */
 	if (fs->bad_count == EXT_BAD)
 		return;
 	fs->bad[fs->bad_count++] = group * 2 + kind;
@@ -324,23 +317,25 @@ int ext_bitmap_get(struct ext_fs *fs, uint32_t group, struct ext_group_desc *des
 {
 	int error =
 	    ext_bitmap_is_bad(fs, group, kind) ? -EUCLEAN : ext_group_read(fs, group, descriptor);
+	struct cached_block *bitmap = NULL;
 	struct about of;
 
-	*out = NULL;
 	if (error)
 		return error;
 	of = about(fs, group, descriptor, kind);
 	if (has_flags(fs) && descriptor->bg_flags & of.uninit && ext_range_valid(fs, of.block, 1))
-		error = get_new(fs, group, descriptor, kind, &of, out);
+		error = get_new(fs, group, descriptor, kind, &of, &bitmap);
 	else
-		error = get_old(fs, group, kind, &of, out);
-	if (!error)
-		(*out)->verified = true;
-	else
-		*out = NULL; /* it was given back */
-	if (error == -EUCLEAN || error == -EBADMSG)
-		ext_bitmap_note_bad(fs, group, kind, of.free);
-	return error;
+		error = get_old(fs, group, kind, &of, &bitmap);
+	if (error) {
+		bcache_put(bitmap);
+		if (error == -EUCLEAN || error == -EBADMSG)
+			ext_bitmap_note_bad(fs, group, kind, of.free);
+		return error;
+	}
+	bitmap->verified = true;
+	*out = bitmap;
+	return 0;
 }
 
 int ext_inode_check_used(struct ext_fs *fs, uint32_t number)

@@ -19,6 +19,12 @@
 #include "kernel/report/panic.h"
 #include "kernel/report/printk.h"
 
+void ext_ask_for_check(struct ext_fs *fs)
+{
+	fs->super.s_state |= EXT_STATE_ERROR;
+	fs->super_changed = true;
+}
+
 static void behave(struct ext_fs *fs, const char *what)
 {
 	uint32_t errors = fs->options.errors ? fs->options.errors : fs->super.s_errors;
@@ -42,8 +48,7 @@ static int give_up(const struct ext_fs *constant)
 	fs->super.s_last_error_time = (uint32_t)ext_seconds(ext_now(fs), &nanoseconds);
 	if (fs->super.s_error_count++ == 0)
 		fs->super.s_first_error_time = fs->super.s_last_error_time;
-	fs->super.s_state |= EXT_STATE_ERROR;
-	fs->super_changed = true;
+	ext_ask_for_check(fs);
 	behave(fs, "the file system contradicts itself");
 	return -EUCLEAN;
 }

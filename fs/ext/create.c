@@ -98,6 +98,8 @@ static int make_inode(const struct contents *contents, const struct ext_inode *l
 		return 0;
 	out->links = 0; /* on the disk, too: it may be the next mount that releases it */
 	*left = ext_inode_write(out) == 0 && ext_orphan_add(out) == 0;
+	if (!*left)
+		ext_ask_for_check(out->fs);
 	return error;
 }
 

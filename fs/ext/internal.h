@@ -49,6 +49,7 @@ struct ext_fs {
 	bool was_valid;	     /* the last session ended, or e2fsck did */
 	bool failed;	     /* contradictions were found: read-only now */
 	bool super_changed;  /* newer than super_buffer */
+	bool cut_left;	     /* a truncate failed: a file with names may be among the orphans */
 	bool pending_lost;   /* more was freed than pending has: commit before anything else */
 	uint32_t seed;	     /* of checksums */
 	uint32_t generation; /* of the inode that was made last */
@@ -99,6 +100,10 @@ int ext_corrupt_inode(const struct ext_inode *inode, const char *format, ...)
 
 /* The same for a block of metadata that cannot be read. Returns -EIO. */
 int ext_unreadable(const struct ext_fs *fs, uint64_t block);
+
+/* The superblock asks for e2fsck from now on: something is in use that nothing names, for instance.
+ * In a mount that writes. */
+void ext_ask_for_check(struct ext_fs *fs);
 
 /* Whether count blocks from first on are inside the file system and after the superblock. */
 bool ext_range_valid(const struct ext_fs *fs, uint64_t first, uint64_t count);
@@ -289,7 +294,7 @@ enum ext_bitmap { EXT_BITMAP_BLOCKS, EXT_BITMAP_INODES };
 
 /* Gets a bitmap of a group, checked, and a copy of its descriptor; one that was never written is
  * made, and the descriptor on disk and *descriptor then say so. -EUCLEAN or -EBADMSG for one that
- * is damaged; the console says it the first time. *out is NULL after an error. */
+ * is damaged; the console says it the first time. An error leaves *out as it was. */
 int ext_bitmap_get(struct ext_fs *fs, uint32_t group, struct ext_group_desc *descriptor,
 		   enum ext_bitmap kind, struct cached_block **out);
 

@@ -53,19 +53,7 @@ static int get_next(struct ext_fs *fs, uint32_t number, uint32_t *next)
 	return 0;
 }
 
-int ext_orphan_add(struct ext_inode *inode)
-{
-	struct ext_super_block *super = &inode->fs->super;
-	int error = set_next(inode->fs, inode->number, super->s_last_orphan);
-
-	if (error)
-		return error;
-	super->s_last_orphan = inode->number;
-	inode->fs->super_changed = true;
-	return 0;
-}
-
-/* The inode before this one in the list; 0: it is the first. */
+/* The inode before this one in the list; 0: it is the first. -ENOENT: it is not there. */
 static int find_before(struct ext_inode *inode, uint32_t *before)
 {
 	struct ext_fs *fs = inode->fs;
@@ -77,11 +65,28 @@ static int find_before(struct ext_inode *inode, uint32_t *before)
 
 		*before = next;
 		if (next == 0 || turn > fs->summary.inodes)
-			return ext_corrupt_inode(inode, "is not in the list of orphans");
+			return -ENOENT;
 		error = get_next(fs, *before, &next);
 		if (error)
 			return error;
 	}
+	return 0;
+}
+
+/* After a truncate that failed, the file is there already. */
+int ext_orphan_add(struct ext_inode *inode)
+{
+	struct ext_super_block *super = &inode->fs->super;
+	uint32_t before;
+	int error = inode->fs->cut_left ? find_before(inode, &before) : -ENOENT;
+
+	if (error != -ENOENT)
+		return error;
+	error = set_next(inode->fs, inode->number, super->s_last_orphan);
+	if (error)
+		return error;
+	super->s_last_orphan = inode->number;
+	inode->fs->super_changed = true;
 	return 0;
 }
 
@@ -91,6 +96,8 @@ int ext_orphan_remove(struct ext_inode *inode)
 	uint32_t before, next = 0;
 	int error = find_before(inode, &before);
 
+	if (error == -ENOENT)
+		return ext_corrupt_inode(inode, "is not in the list of orphans");
 	if (!error)
 		error = get_next(fs, inode->number, &next);
 	if (!error && before != 0)

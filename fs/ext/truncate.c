@@ -120,6 +120,7 @@ int ext_truncate(struct ext_inode *inode, uint64_t size)
 	error = ext_inode_pin(inode, &pin);
 	if (!error) {
 		error = size < inode->size ? shrink(inode, size) : extend(inode, size);
+		inode->fs->cut_left |= error != 0;
 		bcache_put(pin);
 	}
 	ext_end(inode->fs);
@@ -297,6 +298,8 @@ int ext_release(struct ext_inode *inode)
 	if (error)
 		return error;
 	error = release(inode);
+	if (error)
+		ext_ask_for_check(inode->fs); /* it may be no orphan any more, and in use */
 	ext_end(inode->fs);
 	return error;
 }

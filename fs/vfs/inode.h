@@ -44,6 +44,10 @@ typedef bool directory_visitor(void *context, const struct directory_entry *entr
  * removed is; it holds references to all the inodes it gives. Nothing is locked: where operations
  * sleep, those may not be true any more. Such a file system checks the names again, under its own
  * lock; if they have changed it changes nothing and says -ESTALE, and the caller begins again.
+ *
+ * References after an error: what fails has put whatever it took itself, and has not touched where
+ * its result goes. So its caller puts what the caller has taken, and nothing else. All functions of
+ * fs that give a reference keep to this rule, the file systems' mount among them.
  */
 struct inode_ops {
 	/* Finds a name in a directory. *found gets a reference. -ENOENT. */

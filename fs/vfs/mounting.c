@@ -78,15 +78,19 @@ static void attach(struct mount *mount, struct inode *covered, struct inode *roo
 static int find_covered(struct mount *mount, struct inode *start, const char *path,
 			struct inode **covered)
 {
-	int error = path_find(start, path, PATH_FOLLOW, covered);
+	struct inode *found;
+	int error = path_find(start, path, PATH_FOLLOW, &found);
 
 	if (error)
 		return error;
-	error = inode_is(*covered, S_IFDIR) ? vfs_directory_path(*covered, mount->path, MOUNT_TEXT)
-					    : -ENOTDIR;
-	if (error < 0)
-		inode_put(*covered);
-	return error < 0 ? error : 0;
+	error = inode_is(found, S_IFDIR) ? vfs_directory_path(found, mount->path, MOUNT_TEXT)
+					 : -ENOTDIR;
+	if (error < 0) {
+		inode_put(found);
+		return error;
+	}
+	*covered = found;
+	return 0;
 }
 
 int vfs_mount(struct inode *start, const char *source, const char *type, const char *path,

@@ -21,7 +21,7 @@
 struct disk disk;
 bool console_on = true;
 char *fail_text;
-size_t pages_in_use;
+size_t pages_in_use, objects_in_use;
 
 void fail(const char *format, ...)
 {
@@ -158,12 +158,14 @@ void page_free(void *pages, unsigned order)
 void *pool_alloc(struct pool *pool)
 {
 	pool->used++;
+	objects_in_use++;
 	return calloc(1, pool->size);
 }
 
 void pool_free(struct pool *pool, void *object)
 {
 	pool->used--;
+	objects_in_use--;
 	free(object);
 }
 
@@ -224,8 +226,15 @@ int snprintk(char *buffer, size_t size, const char *format, ...)
 
 static void *allocate(uint32_t size)
 {
+	objects_in_use++;
 	return malloc(size);
 }
 
+static void release(void *object)
+{
+	objects_in_use -= object != NULL;
+	free(object);
+}
+
 void *(*kmalloc)(uint32_t size) = allocate;
-void (*kfree)(void *object) = free;
+void (*kfree)(void *object) = release;

@@ -69,6 +69,9 @@ extern bool console_on;
 /* Pages that page_alloc gave out and did not get back. */
 extern size_t pages_in_use;
 
+/* Objects of kmalloc and of pools, likewise. */
+extern size_t objects_in_use;
+
 /* A clock that counts: each call is a millisecond later, from the year 2010 on. In ns since 1970.
  */
 uint64_t clock_count(void);
