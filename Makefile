@@ -41,7 +41,8 @@ help::
 	@echo "                    PROGRAMS=DIR            put a folder's files into the guest"
 	@echo "                    DEBIAN='bash python3'   put Debian's packages into the guest,"
 	@echo "                                            with what they need (LESSON=6, MEM=256)"
-	@echo "                    CMD='ls -l /'           run this in the guest's shell, and end"
+	@echo "                    CMD='ls -l /'           run this in the guest's shell, and end;"
+	@echo "                                            after 900 seconds, or LIMIT=7200"
 	@echo "  make gdb        the same machine, halted at its first instruction, under gdb"
 	@echo "  make hint       a hint; the next call shows the next: EX=1.3 [LAYER=1]"
 	@echo "  make grade      the visible tests of a lesson, with points: LESSON=1, or EX=1.3"
@@ -299,7 +300,7 @@ OPTIONS    += $(if $(CORE),--core) $(call option,PROGRAMS,programs) \
 	$(call option,DEBIAN,debian)
 ifneq ($(filter command,$(origin CMD)),)
 export TEXT_OF_CMD := $(value CMD)
-OPTIONS    += --command "$$TEXT_OF_CMD"
+OPTIONS    += --command "$$TEXT_OF_CMD" $(call option,LIMIT,limit)
 endif
 
 # --- the boot disk ------------------------------------------------------------------------------

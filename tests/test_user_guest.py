@@ -67,6 +67,14 @@ def test_programs_of_ones_own(guest, tmp_path):
     assert done.stdout == "mine: a\nmine: b\n", done.stderr
 
 
+def test_a_script_that_ends_with_a_shells_status(options):
+    """A program that is not there ends with 127, and QEMU's exit device has 64 statuses."""
+    words = [sys.executable, *options, "--build", "build/lesson4", "--script", "run /bin/none"]
+    done = run_within(words, cwd=ROOT, capture_output=True, text=True, seconds=SECONDS, check=False)
+    assert done.returncode == 1, done.stdout
+    assert done.stderr == ""
+
+
 def test_a_command_that_kills_the_machine(guest):
     """No end, no status of the command: that is said."""
     done = guest("echo before; poweroff -f; sleep 10" if programs.busybox() else "kill -9 1")

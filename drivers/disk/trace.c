@@ -8,8 +8,10 @@
 #include "drivers/disk/trace.h"
 
 #include "kernel/cpu/interrupts.h"
+#include "kernel/cpu/io.h"
 
 struct trace trace;
+uint16_t trace_pause_port;
 
 /* total counts on; the remainder is the place, and overwrites the oldest record. */
 void trace_add(const struct trace_record *record)
@@ -17,5 +19,7 @@ void trace_add(const struct trace_record *record)
 	bool enabled = interrupts_disable();
 
 	trace.ring[trace.total++ % TRACE_RECORDS] = *record;
+	if (trace_pause_port && trace.total % (TRACE_RECORDS / 2) == 0)
+		out8(trace_pause_port, TRACE_PAUSE);
 	interrupts_restore(enabled);
 }

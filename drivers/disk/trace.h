@@ -1,5 +1,6 @@
 /* A ring of the latest disk requests. The host reads it out of guest memory and compares it with
- * what the emulated disk saw. */
+ * what the emulated disk saw. It may read while the kernel runs: then the machine is paused at each
+ * half of the ring, so that no record is replaced before it was read. */
 #pragma once
 
 #include <stdint.h>
@@ -25,5 +26,11 @@ struct trace {
 
 extern struct trace trace;
 
-/* Adds a record, which replaces the oldest one. */
+/* The port of a device that pauses the machine when TRACE_PAUSE is written to it (QEMU's pvpanic,
+ * docs/specs/pvpanic.txt); 0: nobody reads meanwhile. */
+extern uint16_t trace_pause_port;
+
+#define TRACE_PAUSE 1u
+
+/* Adds a record, which replaces the oldest one. Any context; does not sleep. */
 void trace_add(const struct trace_record *record);

@@ -17,6 +17,7 @@ void machine_exit(uint32_t status)
 {
 	if (machine_before_exit && status != EXIT_PANIC)
 		machine_before_exit();
+	status = status <= EXIT_PANIC ? status : EXIT_FAILURE;
 	machine_exit_status = status;
 	out8(EXIT_PORT, EXIT_FIRST + status);
 	out16(POWER_PORT, POWER_SOFT_OFF);

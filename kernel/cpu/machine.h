@@ -26,6 +26,6 @@ extern void (*machine_before_exit)(void);
 /*
  * Ends the run. QEMU's exit device (isa-debug-exit at EXIT_PORT) makes QEMU exit with
  * 2 * (EXIT_FIRST + status) + 1; without it QEMU's machine is powered off; a machine that has
- * neither stops.
+ * neither stops. A status beyond EXIT_PANIC, a shell's 127 for instance, becomes EXIT_FAILURE.
  */
 void machine_exit(uint32_t status) __attribute__((noreturn));

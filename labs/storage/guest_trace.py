@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Protocol
 
 RING_RECORDS = 16384
 """TRACE_RECORDS of drivers/disk/trace.h: what was recorded before the latest ones is gone."""
 
 _HEAD = struct.Struct("<I")
 _RECORD = struct.Struct("<QQQHhccBx")
+
+
+class PausedMachine(Protocol):
+    """What a reader needs of labs.tools.machine.machine.Machine."""
+
+    def read_symbol(self, name: str) -> bytes:
+        """The contents of a kernel variable."""
+
+    def is_paused(self) -> bool:
+        """Whether the guest has asked to be paused, and is."""
+
+    def go_on(self) -> None:
+        """Lets it go on."""
 
 
 class Purpose(IntEnum):
@@ -43,35 +57,41 @@ def parse_trace(data: bytes) -> tuple[int, list[Record]]:
     return total, list(_records(data[_HEAD.size :], max(0, total - RING_RECORDS), total))
 
 
-class RingReader:
-    """Reads the ring while the guest fills it, so that nothing is lost. `read_symbol` is that of
-    the machine. Raises LookupError if the guest was faster."""
+PAUSE_PORT = 0x505
+"""QEMU's device pvpanic: a guest that writes to it is paused, until it is told to go on."""
 
-    def __init__(self, read_symbol: Callable[..., bytes]) -> None:
-        self._read_symbol = read_symbol
+PAUSES = ("-device", f"pvpanic,ioport={PAUSE_PORT}", "-action", "panic=pause")
+PAUSE_SETTING = ("trace_pause", str(PAUSE_PORT))
+"""What a machine whose ring is read needs: options of QEMU's, and a setting of the kernel's."""
+
+
+class RingReader:
+    """Reads the ring while the guest fills it, so that nothing is lost however late the reader is:
+    the guest is paused whenever half of the ring is new, and goes on when that was read."""
+
+    def __init__(self, machine: PausedMachine) -> None:
+        self._machine = machine
         self.records: list[Record] = []
 
-    def read(self, enough: int = RING_RECORDS // 8, unfinished: int = 1) -> int:
-        """Takes what is new, if it is enough. The `unfinished` latest may be half-written."""
-        try:
-            total = self._total() - unfinished
-        except LookupError:  # the kernel has no page tables yet
+    def read(self) -> int:
+        """Takes what is new from a guest that waits for that, and lets it go on. Returns how many
+        records these are."""
+        if not self._machine.is_paused():
             return 0
+        new = self.finish()
+        self._machine.go_on()
+        return new
+
+    def finish(self) -> int:
+        """Takes what is new, when the guest has stopped. Raises LookupError if it has not paused:
+        its kernel is another one."""
         before = len(self.records)
-        if total - before < enough:
-            return 0
-        ring = self._read_symbol("trace")[_HEAD.size :]
-        if self._total() - before > RING_RECORDS:
-            raise LookupError("the guest made requests faster than the host could read of them")
-        self.records += _records(ring, before, total)
-        return total - before
-
-    def finish(self) -> None:
-        """Takes the rest, when the guest has stopped."""
-        self.read(1, 0)
-
-    def _total(self) -> int:
-        return int.from_bytes(self._read_symbol("trace", 4), "little")
+        total, records = parse_trace(self._machine.read_symbol("trace"))
+        new = total - before
+        if new > len(records):
+            raise LookupError(f"{new} requests are new, and the ring has {len(records)} of them")
+        self.records += records[len(records) - new :]
+        return new
 
 
 def _records(ring: bytes, first: int, total: int) -> Iterator[Record]:

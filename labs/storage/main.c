@@ -12,6 +12,7 @@
  * measurement (random_reads.py) gives it nearly half: which blocks are found in it is measured.
  */
 #include "drivers/disk/ata.h"
+#include "drivers/disk/trace.h"
 #include "drivers/qemu/settings.h"
 #include "fs/cache/bcache.h"
 #include "fs/disk/block_files.h"
@@ -50,6 +51,7 @@ static void storage_start(void)
 	if (share < 1 || share > SHARE_LIMIT)
 		panic("cache must be 1 to %u percent of the memory, not %llu", SHARE_LIMIT, share);
 	ata_initialize();
+	trace_pause_port = setting_number("trace_pause", 0);
 	bcache_init(page_free_count() / 100 * share);
 	reclaim_others = page_reclaim;
 	page_reclaim = reclaim;

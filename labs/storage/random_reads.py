@@ -24,7 +24,7 @@ from pathlib import Path
 from shutil import copyfile
 
 from labs.storage import disks
-from labs.storage.guest_trace import Purpose, Record, RingReader
+from labs.storage.guest_trace import PAUSE_SETTING, PAUSES, Purpose, Record, RingReader
 from labs.tools.guest.programs import COMMAND
 from labs.tools.machine.machine import Machine
 from labs.tools.machine.qemu_command import Config, Drive
@@ -153,7 +153,12 @@ def _measure_group(
     seconds = 120 + len(rows) * experiment.reads / 100
     config = replace(
         config,
-        settings=(("cmd", f"/bin/sh /{COMMAND}"), ("cache", "45"), ("disk", "dma-interrupt")),
+        settings=(
+            ("cmd", f"/bin/sh /{COMMAND}"),
+            ("cache", "45"),
+            ("disk", "dma-interrupt"),
+            PAUSE_SETTING,
+        ),
         guest_limit=100 * seconds,  # a guest that waits for its drive is not at fault
         wall_limit=seconds,
     )
@@ -167,7 +172,12 @@ def _measure_group(
                         copyfile(config.kernel, folder / "kernel.elf")
                     ),  # make may renew it
                     drives=drives_of(directory, options),
-                    extra=("-D", str(log), *(word for e in QEMU_EVENTS for word in ("-trace", e))),
+                    extra=(
+                        *PAUSES,
+                        "-D",
+                        str(log),
+                        *(word for e in QEMU_EVENTS for word in ("-trace", e)),
+                    ),
                 ),
                 progress,
             )
@@ -181,7 +191,7 @@ def _measure_group(
 def _run(config: Config, progress: Callable[[int], None]) -> tuple[Result, RingReader]:
     """The finished machine, and all records of the kernel's ring."""
     with Machine(config, interactive=False) as machine:
-        ring = RingReader(machine.read_symbol)
+        ring = RingReader(machine)
         result = machine.wait(lambda: progress(ring.read()), ring.finish)
     return result, ring
 

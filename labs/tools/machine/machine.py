@@ -76,7 +76,7 @@ class Machine:
         self._interactive = interactive
         self._log_interrupts = log_interrupts
         self._process: subprocess.Popen[bytes] | None = None
-        self._monitor = Monitor()
+        self._monitor = Monitor(config.clock)
         self._transcript = io.StringIO()
         self._line = -1  # what the guest says, where we talk with it, and what we type
         self._keys = -1
@@ -397,6 +397,14 @@ class Machine:
         """The contents of a kernel variable, all of it or `length` bytes. Raises LookupError."""
         symbol = symbols_of(self.config.kernel).find(name)
         return self.read_memory(symbol.address, symbol.size if length is None else length)
+
+    def is_paused(self) -> bool:
+        """Whether the guest has written to QEMU's pvpanic, with -action panic=pause."""
+        return self._monitor.execute("query-status")["status"] == "guest-panicked"
+
+    def go_on(self) -> None:
+        """Lets a paused guest go on."""
+        self._monitor.execute("cont")
 
     def registers(self) -> dict[str, int]:
         """The processor's registers: EAX to ESP, EIP, EFL, CR0 to CR4, the selectors."""

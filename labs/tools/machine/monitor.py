@@ -28,6 +28,13 @@ PM_TIMER_HERTZ = 3_579_545
 PM_TIMER_MASK = (1 << 24) - 1
 
 
+def seconds_of(clock: str) -> int:
+    """The seconds since 1970 at a date, or at a date and time, as Config.clock has them."""
+    return calendar.timegm(
+        time.strptime(clock, "%Y-%m-%dT%H:%M:%S" if "T" in clock else "%Y-%m-%d")
+    )
+
+
 class MonitorLost(ConnectionError):
     """QEMU has gone, or never came."""
 
@@ -39,7 +46,9 @@ class GuestMemoryError(LookupError):
 class Monitor:
     """A QMP session in which QEMU calls us: listen, start QEMU, accept. Times are real seconds."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: str = RTC_BASE) -> None:
+        """clock: what the guest's had at power-on (Config.clock)."""
+        self._clock = clock
         self._loop = asyncio.new_event_loop()
         self._client = QMPClient("machine")
         self._pipe: int | None = None
@@ -97,7 +106,7 @@ class Monitor:
         names = ("tm_mon", "tm_mday", "tm_hour", "tm_min", "tm_sec")
         month, *others = (fields[name] for name in names)
         now = calendar.timegm((fields["tm_year"] + 1900, month % 12 + 1, *others))
-        return now - calendar.timegm(time.strptime(RTC_BASE, "%Y-%m-%d"))
+        return now - seconds_of(self._clock)
 
     def instructions(self) -> int:
         """How many instructions the guest has run; for a machine with icount."""

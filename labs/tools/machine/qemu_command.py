@@ -82,6 +82,7 @@ class Config:
     the other ways `kernel` serves for its symbols. An IDE drive of QEMU answers when the host has
     the data, the card at once: booting from it takes the same instructions each time.
     icount: each instruction takes 2**icount ns of guest time; None is plain, asynchronous TCG.
+    clock: the date and time of the guest's clock at power-on, in UTC, as QEMU's -rtc has them.
     skip_idle: with icount, guest time jumps to the next timer whenever the processor is halted; not
     in a machine with `drives`, nor in one to talk to.
     initramfs: a cpio archive with the guest's first files. settings: further names and texts that
@@ -100,6 +101,7 @@ class Config:
     memory: int = 64
     drives: tuple[Drive, ...] = ()
     icount: int | None = 3
+    clock: str = RTC_BASE
     skip_idle: bool = True
     seed: int | None = None
     script: str | None = None
@@ -139,7 +141,7 @@ def qemu_command(config: Config, directory: Path, channels: Sequence[str]) -> li
         *("-machine", "pc", "-nodefaults", "-no-user-config", "-display", "none"),
         *("-vga", "std" if config.screen else "none"),
         *("-accel", ONE_THREAD),
-        *("-m", str(config.memory), "-rtc", f"base={RTC_BASE},clock=vm"),
+        *("-m", str(config.memory), "-rtc", f"base={config.clock},clock=vm"),
         *clock_arguments(config),
         *end_arguments(config),
         *fw_cfg_arguments(config, directory),

@@ -50,7 +50,11 @@ PROCESSES_SYMBOL = "process_fork"
 ARCHIVE_SECONDS = 3600
 """An archive that is older is no longer needed: QEMU reads it when it starts."""
 
-COMMAND_GUEST_SECONDS, COMMAND_WALL_SECONDS, COMMAND_OUTPUT = 3600, 900, 64 << 20
+COMMAND_SECONDS, GUEST_FACTOR, COMMAND_OUTPUT = 900, 4, 64 << 20
+"""The limits of a command: seconds here, guest seconds to each of these, bytes of output."""
+
+
+OF_TIME = (Outcome.WALL_LIMIT, Outcome.HANG)
 
 
 def machine_options(program: str) -> argparse.ArgumentParser:
@@ -68,6 +72,7 @@ def machine_options(program: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("--debian", metavar="NAMES", help="Debian's packages in the guest's root")
     parser.add_argument("--command", help="a command for the guest's shell")
+    parser.add_argument("--limit", type=int, default=COMMAND_SECONDS, help="seconds of a command")
     return parser
 
 
@@ -163,8 +168,9 @@ def follow_script(config: Config) -> int:
     return 1 if result.status is None else result.status
 
 
-def run_command(config: Config, script: str = COMMAND) -> int:
-    """Runs a script of the guest in its shell. Prints its output, and returns its status.
+def run_command(config: Config, seconds: int = COMMAND_SECONDS, script: str = COMMAND) -> int:
+    """Runs a script of the guest in its shell, for so many seconds at most. Prints its output, as
+    far as it has come, and returns its status. Nobody sees a screen.
 
     Two lines with a word that nobody knows before part its output from the kernel's words, and the
     second has the status: the machine itself can end with 62 of them only.
@@ -175,17 +181,21 @@ def run_command(config: Config, script: str = COMMAND) -> int:
         replace(
             config,
             settings=(*config.settings, ("cmd", command)),
-            guest_limit=COMMAND_GUEST_SECONDS,
-            wall_limit=COMMAND_WALL_SECONDS,
+            guest_limit=GUEST_FACTOR * seconds,
+            wall_limit=seconds,
             output_limit=COMMAND_OUTPUT,
+            screen=False,
         )
     )
-    _, _, output = result.serial.partition(f"{word}\n")
-    output, end, status = output.rpartition(f"{word} ")  # ps shows it, too
-    print(output, end="")
+    before, begun, rest = result.serial.partition(f"{word}\n")
+    rest = rest if begun else before
+    output, end, status = rest.rpartition(f"{word} ")  # ps shows it, too
+    print(output if end else rest, end="")
     if end and result.outcome is Outcome.ENDED and status.split()[:1]:
         return int(status.split()[0])
-    print(f"\nThe command did not come to its end: {result.explain()}", file=sys.stderr)
+    words = result.explain(with_output=False)
+    more = f" (LIMIT={4 * seconds} gives it more)" if result.outcome in OF_TIME else ""
+    print(f"\nThe command did not come to its end: {words}{more}", file=sys.stderr)
     return 1
 
 
@@ -213,7 +223,7 @@ def main() -> int:
     if config.boot == "direct":
         check_header(config.kernel)
     if options.command is not None:
-        return run_command(config)
+        return run_command(config, options.limit)
     if config.script is None and is_terminal():
         return converse(config)
     return follow_script(replace(config, script=config.script or SHORT_SCRIPT))
