@@ -17,8 +17,9 @@ struct page;
 
 struct memory_object_ops {
 	/* Gives the page number `index` in *page, with a reference for the caller; `write`: it is
-	 * about to be written to. Returns 0; -EIO beyond the end, or if it cannot be read; or
-	 * -ENOMEM. May sleep. */
+	 * about to be written to. Returns 0; -EIO beyond the end, unless the page is still in
+	 * memory (an end that comes nearer removes it), or if it cannot be read; or -ENOMEM. May
+	 * sleep. */
 	int (*page)(struct memory_object *object, uint32_t index, bool write, struct page **page);
 	/* Which of page `index` and the pages after it are in memory: an array of their kernel
 	 * addresses, with NULL for a page that is not. Sets *count to the array's length, which may

@@ -2,7 +2,8 @@
  * The page allocator of lesson 5: which zone serves a request, and which requests are refused.
  *
  * mm/zones.h says how much a request must leave in a zone. If no zone can serve it, the result is
- * NULL, and every caller passes that on, up to the program: ENOMEM.
+ * NULL, and every caller passes that on, up to the program: mostly as ENOMEM, but EAGAIN from fork
+ * if it is the task that has no room, and ENFILE from open.
  *
  * Any context: interrupts are disabled while the lists change.
  */

@@ -1,5 +1,5 @@
 /* Physical pages, in blocks of 2^order. Up to lesson 4 mm/early.c implements it, then
- * mm/page_alloc.c. */
+ * mm/page_alloc.c and mm/page_free.c; from lesson 6 on mm/page_release.c frees. */
 #pragma once
 
 #include <stddef.h>
@@ -18,9 +18,9 @@ static inline uint32_t whole_pages(uint32_t bytes)
  */
 void *page_alloc(unsigned order);
 
-/* Gives back what page_alloc(order) returned. The pages (only the first one of a large block) are
- * filled with junk, so that a use after this call shows. Panics on an address that is not
- * allocated. Any context. */
+/* Gives back what page_alloc(order) returned. Up to lesson 5 the pages (only the first one of a
+ * large block) are filled with junk, so that a use after this call shows. Panics on an address that
+ * is not allocated. Any context. */
 void page_free(void *pages, unsigned order);
 
 /* How many pages are free. */

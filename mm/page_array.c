@@ -43,8 +43,8 @@ struct frames {
    RESERVE_PART, rounded down.
 
    Pitfalls: a range need not begin or end at a page boundary; it may reach across 16 MiB, and
-   beyond 896 MiB and 4 GiB. The page in which the kernel ends is the kernel's. Memory still has its
-   old contents. */
+   beyond 896 MiB and 4 GiB. The kernel has the frames below kernel_end, which is the end of
+   a page. Memory still has its old contents. */
 /* SOLUTION 5.1 { */
 #define LARGEST (1u << (ORDERS - 1))
 
@@ -77,7 +77,7 @@ static struct frames place_array(void)
 	for (uint32_t i = 0; (range = memory_map_range(i)); i++) {
 		struct frames frames = usable(range);
 
-		if (frames.end - frames.first <= size >> PAGE_SHIFT)
+		if (frames.end - frames.first < size >> PAGE_SHIFT)
 			continue;
 		page_array = memset(direct_map(frames.first << PAGE_SHIFT), 0, size);
 		return (struct frames){ frames.first, frames.first + (size >> PAGE_SHIFT) };

@@ -78,20 +78,23 @@ static void drop(struct cached_page *read)
      go through all areas of the object (mm/reverse_map.h).
 
    Pitfalls: reading sleeps. Meanwhile another task may have read the same page, and there must
-   never be two for one number; or the file may have been cut. A page that a program writes to while
-   it is being written back must not be clean afterwards: which step comes first? A page beyond the
-   end does not exist, and is not read. A write-back that fails leaves the page dirty, and the
-   others are written all the same. */
+   never be two for one number; or the file may have been cut, and may even have grown again: what
+   was read is of before (`cuts` counts them), so it is read once more. A page that a program writes
+   to while it is being written back must not be clean afterwards: which step comes first? A page
+   beyond the end does not exist, and is not read. A write-back that fails leaves the page dirty,
+   and the others are written all the same. */
 /* SOLUTION 6.5 { */
-/* Reads a page that is not there, and puts it into the cache, unless somebody was faster. */
+/* Reads a page that is not there, and puts it into the cache, unless somebody was faster, or it is
+ * of a file that was cut meanwhile. */
 static int bring(struct page_cache *cache, uint32_t index)
 {
+	uint32_t cuts = cache->cuts;
 	struct cached_page *read;
 	int error = read_page(cache, index, &read);
 
 	if (error)
 		return error;
-	if (find(cache, index) || index >= cache->ops->count(cache))
+	if (find(cache, index) || cache->cuts != cuts || index >= cache->ops->count(cache))
 		drop(read);
 	else
 		insert(cache, read);
@@ -103,7 +106,7 @@ static int cache_page(struct memory_object *object, uint32_t index, bool write, 
 	struct page_cache *cache = (struct page_cache *)object;
 	struct cached_page *cached = find(cache, index);
 
-	if (!cached && index < cache->ops->count(cache)) {
+	while (!cached && index < cache->ops->count(cache)) {
 		int error = bring(cache, index);
 
 		if (error)
@@ -158,6 +161,7 @@ void page_cache_cut(struct page_cache *cache, uint32_t first)
 {
 	struct tree_node *node;
 
+	cache->cuts++;
 	object_unmap(&cache->object, first, UINT32_MAX);
 	while ((node = tree_at_least(cache->pages, first)))
 		page_cache_forget((struct cached_page *)node);

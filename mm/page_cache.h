@@ -26,7 +26,7 @@ struct page_cache {
 	struct memory_object object;	  /* first: the two have one address */
 	const struct page_cache_ops *ops; /* of the file */
 	struct tree_node *pages;
-	uint32_t references;
+	uint32_t references, cuts; /* cuts: how often page_cache_cut was called */
 };
 
 /* An empty cache with one reference. */

@@ -22,11 +22,11 @@ struct slab {
 /* Objects of one kind, and where they are. */
 struct slab_cache {
 	const char *name;
-	uint32_t size;		   /* from one object to the next, in bytes */
-	uint32_t alignment;	   /* of every object, in bytes */
-	uint32_t count;		   /* objects in a slab */
-	uint32_t colours, colour;  /* how many starts a slab can have, and slabs made so far */
-	void (*construct)(void *); /* may be NULL */
+	uint32_t size;			  /* from one object to the next, in bytes */
+	uint32_t alignment;		  /* of every object, in bytes */
+	uint32_t count;			  /* objects in a slab */
+	uint32_t colours, colour;	  /* how many starts a slab can have; slabs tried so far */
+	void (*construct)(void *);	  /* may be NULL */
 	struct list partial, full, empty; /* slabs: some, all, none of their objects handed out */
 	uint32_t slabs, used;		  /* of the whole cache: slabs, objects handed out */
 	struct list link;		  /* in slab_caches */

@@ -138,16 +138,16 @@ void space_set_heap(struct space *space, uint32_t address)
 /* EXERCISE 6.2 (areas, part 2): space_set_break, as mm/space.h has it: the heap is an area from
    heap_start to heap_end, rounded up to pages.
 
-   Pitfalls: it must not grow into another area, nor into the stack's room to grow. When the heap
-   shrinks, the rest of its last page stays mapped; when it grows again, that rest must be zero.
-   Which of the two should clear it (clear_user), if most programs only grow? A cut and a copy may
-   sleep, and meanwhile others, fork for instance, read heap_end. */
+   Pitfalls: it must not grow into another area, nor into the stack's room to grow, of which the
+   STACK_GAP is a part. When the heap shrinks, the rest of its last page stays mapped; when it grows
+   again, that rest must be zero. Which of the two should clear it (clear_user), if most programs
+   only grow? A cut and a copy may sleep, and meanwhile others, fork for instance, read heap_end. */
 /* SOLUTION 6.2 { */
 uint32_t space_set_break(struct space *space, uint32_t address)
 {
 	uint32_t before = space->heap_end, old = whole_pages(before), end = whole_pages(address);
 
-	if (address < space->heap_start || address > STACK_END - STACK_LIMIT)
+	if (address < space->heap_start || address > STACK_END - STACK_LIMIT - STACK_GAP)
 		return space->heap_end;
 	if (end > old && (!space_is_free(space, old, end - old) ||
 			  space_map(space, old, end - old, SPACE_READ | SPACE_WRITE) != 0))

@@ -80,7 +80,7 @@ def plan(ranges: Sequence[Range], kernel: int) -> Plan:
             usable.append((first, end))
     page_frames = -(-max(end for _, end in usable) // LARGEST) * LARGEST
     size = page_frames * PAGE_ENTRY.size // PAGE
-    array = next(first for first, end in usable if end - first > size)
+    array = next(first for first, end in usable if end - first >= size)
     free = [(first + size if first == array else first, end) for first, end in usable]
     return Plan(page_frames, array, array + size, tuple(free))
 

@@ -32,6 +32,7 @@ from tests.lesson6.support import (
     PRESENT,
     SHARED,
     STACK_END,
+    STACK_GAP,
     STACK_LIMIT,
     WRITE,
     Run,
@@ -346,7 +347,7 @@ def test_heap_and_its_neighbours(lab):
             (0, False),
             (HEAP - 1, True),
             (start, True),
-            (STACK_END - STACK_LIMIT + 1, False),
+            (STACK_END - STACK_LIMIT - STACK_GAP + 1, False),
             (0xBFFFFFFF, False),
             (0xFFFFFFFF, False),
             (HEAP + 2 * PAGE - 1, True),
@@ -360,7 +361,7 @@ def test_heap_and_its_neighbours(lab):
             ]
             expect(f"where the heap's area ends, the heap ends at {end:#x},", covered, [top])
         run.call("area_cut", space, HEAP + 8 * PAGE, HEAP + 9 * PAGE)
-        last = STACK_END - STACK_LIMIT
+        last = STACK_END - STACK_LIMIT - STACK_GAP
         found = run.call("space_set_break", space, last)
         expect(f"space_set_break({last:#x}), as far as it goes, returns", hex(found), hex(last))
         for beyond in (last + 1, last + PAGE, last + 8 * PAGE):

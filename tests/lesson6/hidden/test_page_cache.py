@@ -16,6 +16,7 @@ from tests.lesson6.steps import (
     BOTH_FAIL,
     CACHED,
     CUT_AND_FAILS,
+    CUT_AND_GROWN,
     FAILS,
     IS_CUT,
     PAGE,
@@ -95,6 +96,19 @@ def test_cut_while_it_is_read(lab):
         assert world.page(FILE, 1)[0] == -EIO
         assert world.cached(FILE, 1) == (False, False), "a page beyond the end is in the tree"
         assert world.read(A, BASE) == 11 and world.read(A, BASE + PAGE) is None
+        finish(world, before, A)
+
+
+@pytest.mark.exercise("6.5", points=1, once=True)
+def test_cut_and_grown_while_it_is_read(lab):
+    """The file has such a page again, with other contents: not those from before the cut."""
+    with spaces(lab) as world:
+        before = mapped(world, [11, 12, 13], BOTH)
+        world.event(FILE, CUT_AND_GROWN, 1, 22)
+        assert world.page(FILE, 1)[0] == 0
+        world.unpin()
+        assert world.read(A, BASE + PAGE) == 22, "the page of before the cut is in the tree"
+        assert world.read(A, BASE) == 11
         finish(world, before, A)
 
 

@@ -63,7 +63,8 @@ enum event {
 	IS_CUT,
 	RECLAIMED,
 	BOTH_FAIL,    /* this page with -EIO, and then the next one */
-	CUT_AND_FAILS /* and a page of the file event_word is read meanwhile */
+	CUT_AND_FAILS, /* and a page of the file event_word is read meanwhile */
+	CUT_AND_GROWN  /* with event_word on this page; what is read is of before */
 };
 
 static struct test_cache caches[CACHES];
@@ -104,6 +105,10 @@ static int file_read(struct page_cache *cache, uint32_t index, void *page)
 		file->pages = index;
 	for (uint32_t i = 0; i < PAGE_SIZE / sizeof(uint32_t); i++)
 		((uint32_t *)page)[i] = i ? 0 : file->words[index % FILE];
+	if (takes(file, index, CUT_AND_GROWN)) {
+		page_cache_cut(cache, index);
+		file->words[index % FILE] = file->event_word;
+	}
 	return 0;
 }
 
