@@ -4,9 +4,9 @@
  *	16 32 48 64 96 128 192 256 336 496 672 1008 1344 2016	then 4 KiB, 8 KiB, ... 4 MiB
  *
  * A size is rounded up to the next of these: from 33 to 2016 bytes at most a third of the space is
- * wasted, above that up to half. The odd sizes are chosen so that 12, 8, 6, 4, 3 and 2 of them fit into a page next to the
- * struct slab. kfree is not told the size: the page array knows the slab that an address is in, or
- * the order of its block.
+ * wasted, above that up to half. The odd sizes are chosen so that 12, 8, 6, 4, 3 and 2 of them fit
+ * into a page next to the struct slab. kfree is not told the size: the page array knows the slab
+ * that an address is in, or the order of its block.
  *
  * In front of each cache is a magazine: up to ROUNDS objects that were freed last. Most calls only
  * take from it or put into it, in a few instructions, and what they take is still in the
