@@ -62,7 +62,7 @@ enum event {
 	WRITTEN_TO,
 	IS_CUT,
 	RECLAIMED,
-	BOTH_FAIL,    /* this page with -EIO, and then the next one */
+	BOTH_FAIL,     /* this page with -EIO, and then the next one */
 	CUT_AND_FAILS, /* and a page of the file event_word is read meanwhile */
 	CUT_AND_GROWN  /* with event_word on this page; what is read is of before */
 };
