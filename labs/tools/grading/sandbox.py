@@ -63,7 +63,7 @@ class Limits:
 
 
 BUILD = Limits(processor=5, wall=300, memory=512 << 20, file=32 << 20)
-PROGRAM = Limits(processor=5, wall=20, memory=None, file=1 << 20)
+PROGRAM = Limits(processor=5, wall=100, memory=None, file=1 << 20)
 
 # Of a program and all that it starts (prlimit knows single processes only, and not root's number of
 # them; an address space with a sanitizer's shadow has no limit that helps).

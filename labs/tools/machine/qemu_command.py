@@ -109,7 +109,7 @@ class Config:
     settings: tuple[tuple[str, str], ...] = ()
     command_line: str | None = None
     guest_limit: float = 60
-    wall_limit: float = 90
+    wall_limit: float = 600
     output_limit: int = 4 << 20
     screen: bool = True
     trace: bool = False
