@@ -131,7 +131,7 @@ def test_mutants_are_mutants_of_this_kernel():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["ext4", "ext3"])
+@pytest.mark.parametrize("kind", ["ext4", "ext4-full"])
 def test_promises_to_several_tasks_are_kept(kernel, tmp_path, kind):
     """`make crash TASKS=4` cuts thousands of times."""
     figures = tasks.Figures()

@@ -47,6 +47,22 @@ MUTANTS: dict[str, Mutant] = {
             ),
         ),
     ),
+    "names": Mutant(
+        "names and maps take blocks that are reserved for what write() has accepted",
+        (
+            (
+                "fs/ext/allocate.c",
+                "|| *reserved == 0 || inode->has_reserved)",
+                "|| *reserved == 0 || true)",
+            ),
+            (
+                "fs/disk/ext_reserve.c",
+                "unsigned tries = TRIES; mount->reserved > 0 && tries > 0",
+                "unsigned tries = TRIES; mount->reserved > 0 && tries > TRIES",
+            ),
+        ),
+        kind="ext4-full",
+    ),
     "forgotten": Mutant(
         "an inode that is read again counts as safe",
         (
