@@ -90,8 +90,8 @@ fsx: setup
 
 full-disks: setup
 	@$(MAKE) -s LESSON=storage image-direct user-programs
-	@$(AS_CHILD) $(PYTHON) -m labs.storage.full_disks --seed '$(SEED)' \
-		$(if $(KIND),--kind '$(KIND)') $(if $(WAY),--way '$(WAY)')
+	@$(AS_CHILD) $(PYTHON) -m labs.storage.full_disks --seed $(call quoted,$(SEED)) \
+		$(call option,KIND,kind) $(call option,WAY,way)
 
 start: setup
 	@$(PYTHON) -m labs.tools.course.start $(call quoted,$(LESSON)) $(call quoted,$(DIR))

@@ -24,6 +24,7 @@ from pathlib import Path
 from labs.storage.fsx import BUILD, COMPILER, ROOT, check_of, tool
 from labs.tools.guest.initramfs import regular
 from labs.tools.guest.programs import COMMAND, busybox, guest_root
+from labs.tools.machine.command import in_a_line
 from labs.tools.machine.machine import run
 from labs.tools.machine.qemu_command import Config, Drive
 from labs.tools.machine.run import write_archive
@@ -155,4 +156,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(in_a_line("full_disks", main))
