@@ -21,11 +21,11 @@ def test_a_file_that_is_cut_or_punched_meanwhile(guest, tmp_path, kind):  # noqa
     image = make_image(tmp_path / "a.img", 16 * MIB, KINDS[kind])
     said = guest(
         """mkdir /mnt; mount /dev/hdb /mnt; cd /mnt
-        /races cut file; /races punch file; cd /; umount /mnt""",
+        /races cut file; /races punch file; /races beside file; cd /; umount /mnt""",
         image,
         settings={"disk": "dma-interrupt"},
     )
-    assert said == "cut: 0 of 40 wrong\npunch: 0 of 40 wrong\n"
+    assert said == "".join(f"{way}: 0 of 40 wrong\n" for way in ("cut", "punch", "beside"))
     check(image)
 
 

@@ -2,12 +2,40 @@
  * Reading and writing past the cache (O_DIRECT), in runs through memory of the kernel.
  *
  * Before, dirty pages of the range are written back; a write drops the range's pages before and
- * after, so that nobody finds old contents in the cache.
+ * after, so that nobody finds old contents in the cache. A page at its edge, which has more than
+ * the range, may be stored to through an area meanwhile: it stays, with what was written.
  */
 #include "drivers/disk/block.h"
 #include "fs/cache/cached_file.h"
 #include "kernel/lib/errno.h"
+#include "kernel/lib/string.h"
 #include "mm/page_table.h"
+
+/* What was written past a page becomes its contents, if it is there. It is written once more: an
+ * older write-back may have been on its way. */
+static void update_page(struct cached_file *file, uint64_t offset, const void *from,
+			uint32_t length)
+{
+	uint32_t index = offset >> PAGE_SHIFT, skip = (uint32_t)offset % PAGE_SIZE;
+	const struct cached_page *cached = cached_file_find(file, index);
+
+	if (!cached || length == 0)
+		return;
+	memcpy((uint8_t *)page_address(cached->page) + skip, from, length);
+	cached_file_mark_dirty(file, index, skip, length);
+}
+
+static void update_edges(struct cached_file *file, uint64_t offset, const uint8_t *run,
+			 uint32_t length)
+{
+	uint32_t head = -(uint32_t)offset % PAGE_SIZE,
+		 tail = (uint32_t)(offset + length) % PAGE_SIZE;
+
+	file->changes++;
+	update_page(file, offset, run, head < length ? head : length);
+	if (head < length)
+		update_page(file, offset + length - tail, run + length - tail, tail);
+}
 
 /* Returns how many bytes, or an error for the first. */
 static int write_direct(struct cached_file *file, uint64_t offset, const void *run, uint32_t length)
@@ -20,6 +48,8 @@ static int write_direct(struct cached_file *file, uint64_t offset, const void *r
 		moved = length;
 	if (moved > 0 && offset + moved > size)
 		file->ops->grow(file, offset + moved);
+	if (moved > 0)
+		update_edges(file, offset, run, (uint32_t)moved);
 	return moved;
 }
 
@@ -81,12 +111,11 @@ int cached_file_direct(struct cached_file *file, struct buffer *buffer, uint64_t
 	if (error)
 		return error;
 	if (write)
-		cached_file_drop(file, first, end, true);
+		cached_file_drop(file, first, end, false);
 	int moved = direct_runs(file, buffer, offset, write);
 
-	if (write) {
-		file->changes++;
-		cached_file_drop(file, first, end, true);
-	}
+	if (write && moved > 0)
+		cached_file_drop(file, (offset + PAGE_SIZE - 1) >> PAGE_SHIFT,
+				 (offset + moved) >> PAGE_SHIFT, true);
 	return moved;
 }

@@ -4,6 +4,7 @@
  *
  *	cut FILE	read, while another task cuts the file: bytes of it, or its end
  *	punch FILE	a hole, while another task stores through memory beside it, in the same page
+ *	beside FILE	the same with a write with O_DIRECT
  *	direct DRIVE	a write whose bytes are not in memory yet, and one with O_DIRECT to the
  *			other half of the page
  */
@@ -85,13 +86,16 @@ static void store(volatile char *page)
 }
 
 /* The pages after the first are dirty, too, and no neighbours: to write them takes a while. */
-static int punch(const char *path)
+static int change_beside(const char *path, int value)
 {
-	char *bytes = memory(16 * PAGE);
+	char *bytes = memory(16 * PAGE), *written = memory(15 * PAGE);
 	int wrong = 0;
 
+	memset(written, value, 15 * PAGE);
 	for (int i = 0; i < ROUNDS; i++) {
 		int file = open(path, O_CREAT | O_TRUNC | O_RDWR, 0644);
+
+		int past = open(path, O_RDWR | O_DIRECT);
 
 		memset(bytes, 'o', 16 * PAGE);
 		write(file, bytes, 16 * PAGE);
@@ -103,7 +107,11 @@ static int punch(const char *path)
 		shared->ended = shared->stored = 0;
 		if (fork() == 0)
 			store(page);
-		fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, BLOCK, 15 * PAGE);
+		if (value)
+			pwrite(past, written, 15 * PAGE, BLOCK);
+		else
+			fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, BLOCK,
+				  15 * PAGE);
 		shared->ended = 1;
 		wait(NULL);
 		munmap(page, PAGE);
@@ -113,10 +121,21 @@ static int punch(const char *path)
 		int stored = shared->stored;
 
 		wrong += !all(bytes, 's', stored) || !all(bytes + stored, 'o', BLOCK - stored) ||
-			 !all(bytes + BLOCK, 0, 15 * PAGE);
+			 !all(bytes + BLOCK, value, 15 * PAGE);
 		close(file);
+		close(past);
 	}
 	return wrong;
+}
+
+static int punch(const char *path)
+{
+	return change_beside(path, 0);
+}
+
+static int beside(const char *path)
+{
+	return change_beside(path, 'd');
 }
 
 /* Sources are in the second half of the drive, each in a page that is not in memory. */
@@ -154,10 +173,11 @@ static int direct(const char *path)
 
 int main(int count, char **words)
 {
-	int (*way)(const char *) = count != 3			    ? NULL
-				   : strcmp(words[1], "cut") == 0   ? cut
-				   : strcmp(words[1], "punch") == 0 ? punch
-								    : direct;
+	int (*way)(const char *) = count != 3			     ? NULL
+				   : strcmp(words[1], "cut") == 0    ? cut
+				   : strcmp(words[1], "punch") == 0  ? punch
+				   : strcmp(words[1], "beside") == 0 ? beside
+								     : direct;
 
 	shared = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (!way)
