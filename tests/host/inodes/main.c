@@ -66,6 +66,15 @@ void cached_file_initialize(struct cached_file *file, const struct cached_file_o
 	file->ops = ops;
 }
 
+void cached_file_reserve(struct cached_file *file, uint64_t *reserved, uint32_t page_blocks)
+{
+}
+
+uint32_t ext_map_worst(const struct ext_inode *inode)
+{
+	return 0;
+}
+
 void cached_file_cut(struct cached_file *file, uint64_t size)
 {
 	may_sleep();
