@@ -208,11 +208,6 @@ void cached_files_start(void)
 
 /* ---- the rest of the kernel ---- */
 
-int disk_control(struct file *file, uint32_t command, uint32_t argument)
-{
-	return -ENOTTY;
-}
-
 void locks_drop(struct inode *inode, const struct file *file)
 {
 }
