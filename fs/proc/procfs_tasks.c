@@ -139,9 +139,20 @@ static void show_memory(struct procfs_text *text, const struct task *task, uint3
 		text->length = space_read(task->space, start, text->bytes, length);
 }
 
+/* A program that shows what it does (setproctitle) writes over the end of its arguments, and over
+ * its environment: then they are one string. On Linux, too: proc(5). */
 static void show_arguments(struct procfs_text *text, const struct task *task)
 {
-	show_memory(text, task, process_of(task)->arguments, process_of(task)->environment);
+	const struct process *process = process_of(task);
+	uint32_t length = process->environment - process->arguments, end = 0;
+
+	show_memory(text, task, process->arguments, process->environment);
+	if (length == 0 || text->length < length || text->bytes[length - 1] == '\0')
+		return;
+	show_memory(text, task, process->arguments, process->strings_end);
+	while (end < text->length && text->bytes[end++] != '\0')
+		;
+	text->length = end;
 }
 
 static void show_environment(struct procfs_text *text, const struct task *task)

@@ -16,6 +16,8 @@
 
 #include "user/testing/checks.h"
 
+static char *title; /* where this program's arguments begin */
+
 #define FOLDER "/tmp/manual"
 #define FILE_A FOLDER "/a"
 
@@ -303,7 +305,22 @@ static bool linker_is_missed(void)
 	       fails(execv(FILE_A, arguments), ENOENT);
 }
 
+/* A title that is written over the arguments and on into the environment is one string: proc(5). */
+static bool title_is_whole(void)
+{
+	static char line[4096];
+	size_t length = strlen(title) + 3;
+
+	memset(title, 't', length);
+	int file = open("/proc/self/cmdline", O_RDONLY);
+	ssize_t whole = read(file, line, sizeof(line));
+
+	return whole > (ssize_t)length && line[length - 1] == 't' &&
+	       strlen(line) == (size_t)whole - 1;
+}
+
 static const struct check checks[] = {
+	{ "a title is whole", title_is_whole },
 	{ "shared memory is shared, or refused", shared_memory_is_shared },
 	{ "wiped memory is wiped, or refused", wiped_memory_is_wiped },
 	{ "processor time is limited", processor_time_is_limited },
@@ -325,6 +342,7 @@ int main(int count, char **arguments)
 {
 	if (count > 1 && strcmp(arguments[1], "name") == 0)
 		return tell_name();
+	title = arguments[0];
 	mkdir(FOLDER, 0777);
 	int status = check_all(checks, sizeof(checks) / sizeof(checks[0]));
 
