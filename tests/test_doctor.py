@@ -227,6 +227,35 @@ def test_doctor_in_a_fresh_tree(healthy: FakeMachine) -> None:
     assert "The first command installs Python packages into .venv" in done.stdout
 
 
+def test_doctor_after_make_run(healthy: FakeMachine) -> None:
+    """What make test needs besides, the next command puts into .venv: nobody has to do anything."""
+    shutil.rmtree(healthy.tree / ".venv")
+    assert healthy.run("setup.sh", "run").returncode == 0
+    done = doctor(healthy)
+    assert done.returncode == 0, done.stdout
+    assert "fix" not in done.stdout
+    later = re.findall(r"^later +(.*?)  ", done.stdout, re.MULTILINE)
+    assert set(later) == {".venv", "clang-format"}  # the fake pip lists all packages
+    assert "The first command" not in done.stdout
+
+
+def test_doctor_says_what_only_tests_miss(healthy: FakeMachine) -> None:
+    healthy.remove("gdb")
+    done = doctor(healthy)
+    assert done.returncode == 1
+    assert "Ready for make run. 2 to fix for the others" in done.stdout
+
+
+def test_doctor_finds_dos_lines(healthy: FakeMachine) -> None:
+    script = healthy.tree / "labs/tools/setup/setup.sh"
+    script.write_bytes(script.read_bytes().replace(b"\n", b"\r\n"))
+    done = doctor(healthy)
+    assert done.returncode == 1
+    assert "CRLF" in done.stdout
+    assert "git config core.autocrlf false" in done.stdout
+    assert done.stderr == ""
+
+
 def test_doctor_in_a_fresh_tree_without_python(healthy: FakeMachine) -> None:
     shutil.rmtree(healthy.tree / ".venv")
     healthy.remove("python3")

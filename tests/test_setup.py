@@ -130,6 +130,17 @@ def test_apt_fails(machine: FakeMachine) -> None:
     assert "apt-get could not install: nasm" in done.stderr
 
 
+def test_a_full_disk_is_told(machine: FakeMachine) -> None:
+    """Here only the file that is written as a trial is on a full disk."""
+    (machine.tree / "build").mkdir()
+    (machine.tree / "build/room").symlink_to("/dev/full")
+    machine.install()
+    machine.remove("nasm", "apt-get")
+    done = machine.run("setup.sh", "run")
+    assert done.returncode != 0
+    assert "is the disk full, or protected?" in done.stderr
+
+
 def test_apt_fails_to_update_only(machine: FakeMachine) -> None:
     machine.install()
     machine.remove("nasm")
