@@ -34,6 +34,8 @@ struct file *file_create(const struct file_ops *ops, void *private, uint32_t fla
 /* The operations are released first: they may still use the inode, if there is one. */
 void file_end(struct file *file)
 {
+	if (file->watches)
+		file->unwatch(file);
 	if (file->ops->release)
 		file->ops->release(file);
 	if (file->forget)

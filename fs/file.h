@@ -63,6 +63,8 @@ struct file {
 	uint32_t mount_errors;		   /* of write-back, that syncfs need not tell it */
 	struct claim *appending; /* in place of `moving` with O_APPEND, or NULL: the inode's */
 	bool is_program;	 /* it is being run */
+	void *watches;		 /* epoll's items of it; with them `unwatch`, before the release */
+	void (*unwatch)(struct file *file);
 };
 
 /* An access mode of O_ACCMODE is neither. */

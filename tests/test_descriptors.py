@@ -20,14 +20,14 @@ from elftools.elf.elffile import ELFFile
 
 from labs.tools.guest.programs import COMMAND
 from labs.tools.machine.machine import run
-from labs.tools.machine.qemu_command import Drive
+from labs.tools.machine.qemu_command import Config, Drive
 from labs.tools.machine.run import machine_config, machine_options
 from labs.tools.machine.symbols import symbols_of
 from tests.building import make
 from tests.host.ext.images import MIB, make_image
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCE = ROOT / "tests/programs/descriptors/descriptors.c"
+SOURCES = ROOT / "tests/programs/descriptors"
 COMPILER = ("i686-linux-gnu-gcc", "-Os", "-static", "-no-pie", "-nostdlib", "-ffreestanding")
 COMPILER += ("-fno-stack-protector", "-fno-pic", "-Wno-pointer-to-int-cast")
 ROW = struct.Struct("<HxxIII")
@@ -163,40 +163,55 @@ def test_a_row_that_disagrees_stops_the_kernel(tmp_path: Path) -> None:
     assert 'PANIC: _llseek (140): its letters "dxxpd" and its function disagree' in said, said
 
 
-def program(place: Path, table: list[Row]) -> None:
-    """The program, which makes all calls of the table that take a descriptor."""
-    lines = [
-        f"{{ {row.number}, {{ {', '.join(words)} }} }},\n" for row in table for words in row.words()
-    ]
+def program(place: Path, name: str, *words: str) -> None:
+    """Compiles a program into a folder for the guest's root."""
     place.mkdir()
-    calls = place.parent / "calls.inc"
-    calls.write_text("".join(lines))
-    command = [*COMPILER, f"-I{place.parent}", str(SOURCE), "-o", str(place / "descriptors")]
+    command = [*COMPILER, *words, str(SOURCES / f"{name}.c"), "-o", str(place / name)]
     try:
         subprocess.run(command, check=True, capture_output=True, text=True)
     except FileNotFoundError:
         pytest.skip(f"there is no {COMPILER[0]} here")
 
 
-def test_calls_hold_their_files(table: list[Row], tmp_path: Path) -> None:
-    """All calls, and ten kinds of files: no memory that is free is used, nothing comes from another
-    file, and no call waits for ever."""
-    program(tmp_path / "files", table)
-    image = make_image(tmp_path / "a.img", 16 * MIB, "-t ext4 -J size=1")
-    command = "mkdir /mnt; mount /dev/hdb /mnt; /descriptors /mnt; umount /mnt"
+def config_of(build: str, programs: Path, command: str) -> Config:
+    """A machine whose guest runs a command for the shell."""
     words = ["--boot", "direct", "--user", str(ROOT / "build/user/bin"), "--build"]
-    words += [str(ROOT / "build/storage"), "--programs", str(tmp_path / "files")]
-    config = machine_config(machine_options("test").parse_args([*words, "--command", command]))
-    config = replace(
+    words += [str(ROOT / "build" / build), "--programs", str(programs), "--command", command]
+    config = machine_config(machine_options("test").parse_args(words))
+    return replace(
         config,
-        drives=(Drive(image, 1, writable=True),),
         settings=(("cmd", f"/bin/sh /{COMMAND}"), ("kmalloc_debug", "1")),
         guest_limit=GUEST_SECONDS,
         wall_limit=WALL_SECONDS,
     )
+
+
+def test_calls_hold_their_files(table: list[Row], tmp_path: Path) -> None:
+    """All calls, and ten kinds of files: no memory that is free is used, nothing comes from another
+    file, and no call waits for ever."""
+    lines = [
+        f"{{ {row.number}, {{ {', '.join(words)} }} }},\n" for row in table for words in row.words()
+    ]
+    (tmp_path / "calls.inc").write_text("".join(lines))
+    program(tmp_path / "files", "descriptors", f"-I{tmp_path}")
+    image = make_image(tmp_path / "a.img", 16 * MIB, "-t ext4 -J size=1")
+    command = "mkdir /mnt; mount /dev/hdb /mnt; /descriptors /mnt; umount /mnt"
+    config = config_of("storage", tmp_path / "files", command)
+    config = replace(config, drives=(Drive(image, 1, writable=True),))
     said = run(config).check().serial
     assert "all calls made" in said, said[-2000:]
     assert re.search(r"^strangers 0 *$", said, re.M), said[-2000:]
     numbers = {int(word) for word in re.findall(r"\b\d+\b", said.rpartition("strangers")[0])}
     missing = SLEEPERS - {row.name for row in table if row.number in numbers}
     assert not missing, f"calls that did not sleep: {missing}"
+
+
+def test_a_close_costs_the_same_with_many_watches(tmp_path: Path) -> None:
+    """With 10 items of epolls in the system and with 3,200, for a file that no epoll watches and
+    for one that eight do: within a fifth."""
+    make("LESSON=6", "image-direct", "user-programs")
+    program(tmp_path / "files", "closecost")
+    said = run(config_of("lesson6", tmp_path / "files", "/closecost")).check().serial
+    costs = [int(word) for word in re.findall(r"^(\d+)\r?$", said, re.M)]
+    assert len(costs) == 4, said
+    assert max(costs[2:]) <= 1.2 * min(costs[:2]), costs

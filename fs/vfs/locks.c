@@ -49,12 +49,14 @@ static bool meets(const struct file_lock *a, const struct file_lock *b, uint32_t
 
 const struct file_lock *lock_conflict(const struct inode *inode, const struct file_lock *wanted)
 {
-	const struct file_lock *lock = inode->locks;
+	const struct file_lock *first = NULL;
 
-	while (lock && (lock->is_whole != wanted->is_whole || lock->owner == wanted->owner ||
-			!meets(lock, wanted, 0) || wanted->kind + lock->kind < 3))
-		lock = lock->next;
-	return lock;
+	for (const struct file_lock *lock = inode->locks; lock; lock = lock->next)
+		if (lock->is_whole == wanted->is_whole && lock->owner != wanted->owner &&
+		    meets(lock, wanted, 0) && wanted->kind + lock->kind >= 3 &&
+		    (!first || lock->first < first->first))
+			first = lock;
+	return first;
 }
 
 static void grow(const struct inode *inode, struct file_lock *new)

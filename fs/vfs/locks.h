@@ -25,7 +25,7 @@ struct file_lock {
 	uint64_t first, last; /* bytes */
 };
 
-/* The first lock that keeps `wanted` from being set, or NULL. */
+/* The lock that keeps `wanted` from being set, or NULL; of several the one that begins first. */
 const struct file_lock *lock_conflict(const struct inode *inode, const struct file_lock *wanted);
 
 /* Makes the owner's lock on the bytes of `wanted` this one, or (LOCK_NONE) none. Returns 0; -ENOMEM

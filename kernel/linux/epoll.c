@@ -3,14 +3,14 @@
  *
  *	struct epoll --- item --- item --- item		in the order in which they are asked
  *	  ready queue	   |	    |
- *			 a file	  a file
+ *			 a file	  a file --- item	of another epoll: file->watches
  *
  * Each item waits in the queues of its file, as poll does, but all the time. What waits there is
  * one kernel thread for all of them: it notes which items were woken, and wakes those who wait for
  * their epoll. So an epoll has a queue as other files have, and can be polled, or watched, itself.
  *
- * An item holds its file. When only items still hold it, because the last descriptor was closed,
- * they are freed (epoll(7), question 6).
+ * An item has no reference to its file. A file knows its items, and when the last descriptor is
+ * closed, and the last call of it is over, it takes them with it (epoll(7), question 6).
  *
  * Items are changed and walked with interrupts disabled. Called by system calls, and by the thread.
  */
@@ -30,38 +30,43 @@
 
 #define EVENTS	  32 /* that one call gives at most */
 #define ITEMS_MAX 32768u
+#define NESTED	  5u  /* epolls in a chain, as on Linux */
+#define PATHS	  64u /* through one epoll that watches another */
 
 #define MODES (EPOLLET | EPOLLONESHOT | EPOLLWAKEUP | EPOLLEXCLUSIVE)
 
 struct epoll {
 	struct list link; /* in `every` */
+	struct file *file;
 	struct list items;
 	struct wait_queue ready;
 };
 
-struct item {
-	struct list link;  /* in its epoll's items */
-	struct file *file; /* a reference */
+struct watch {
+	struct list link;   /* in its epoll's items */
+	struct watch *next; /* of the same file */
+	struct epoll *epoll;
+	struct file *file;
 	uint32_t descriptor;
 	struct linux_epoll_event event; /* without events: it has had its one shot */
 	struct waiter places[POLL_QUEUES];
 	bool is_woken; /* since it was asked last */
 };
 
-static struct pool epolls = POOL_INITIALIZER(struct epoll), items = POOL_INITIALIZER(struct item);
+static struct pool epolls = POOL_INITIALIZER(struct epoll), items = POOL_INITIALIZER(struct watch);
 static struct list every = LIST_EMPTY(every);
 static struct task *thread;
 static const struct file_ops epoll_ops;
 
-static struct item *item_at(struct list *link)
+static struct watch *item_at(struct list *link)
 {
-	return list_entry(link, struct item, link);
+	return list_entry(link, struct watch, link);
 }
 
 /* ---- the thread ---- */
 
 /* Notes the wake-ups of an item's file. */
-static bool was_woken(struct item *item)
+static bool was_woken(struct watch *item)
 {
 	bool woken = false;
 
@@ -100,107 +105,73 @@ static void watch(void *unused)
 
 /* ---- items ---- */
 
-/* With interrupts disabled. Then nobody else finds the item. */
-static void detach(struct item *item)
+static void leave_queues(struct watch *item)
 {
-	list_remove(&item->link);
 	for (unsigned i = 0; i < POLL_QUEUES; i++)
 		wait_leave(&item->places[i]);
 }
 
-static void discard(struct item *item)
+/* Joins the queues of the item's file, for the thread. Returns which of the wanted events there
+ * are. Like all that polls a file, for a task with a program only, and with interrupts disabled. */
+static uint32_t join_queues(struct watch *item, uint32_t wanted)
 {
-	file_release(item->file);
+	struct poll_table table = { .waiters = item->places, .limit = POLL_QUEUES };
+	uint32_t ready = poll_file(item->file, wanted, &table);
+
+	while (table.count > 0)
+		item->places[--table.count].task = thread;
+	return ready;
+}
+
+/* With interrupts disabled. */
+static void discard(struct watch *item)
+{
+	struct watch *before = item->file->watches;
+
+	while (before != item && before->next != item)
+		before = before->next;
+	if (before == item)
+		item->file->watches = item->next;
+	before->next = item->next;
+	list_remove(&item->link);
+	leave_queues(item);
 	pool_free(&items, item);
 }
 
-/* Joins the queues of the item's file, for the thread. With interrupts disabled. */
-static void attach(struct epoll *epoll, struct item *item)
+/* The last reference to a file is gone. */
+static void unwatch(struct file *file)
 {
-	struct poll_table table = { .waiters = item->places, .limit = POLL_QUEUES };
-
-	item->file->references++;
-	item->file->ops->poll(item->file, &table);
-	while (table.count > 0)
-		item->places[--table.count].task = thread;
-	list_append(&epoll->items, &item->link);
-}
-
-/* Counts the items that hold a file, and returns one of them, or NULL. */
-static struct item *find_items(const struct file *file, uint32_t *count)
-{
-	struct item *found = NULL;
-
-	*count = 0;
-	for (struct list *each = every.next; each != &every; each = each->next) {
-		struct list *head = &list_entry(each, struct epoll, link)->items;
-
-		for (struct list *link = head->next; link != head; link = link->next)
-			if (item_at(link)->file == file) {
-				found = item_at(link);
-				++*count;
-			}
-	}
-	return found;
-}
-
-static void (*others_closing)(const struct files *files, const struct file *file);
-
-/* A descriptor is being closed, and still holds the file. */
-static void closing(const struct files *files, const struct file *file)
-{
-	struct item *item;
-	uint32_t count;
-
-	if (others_closing)
-		others_closing(files, file);
-	do {
-		bool enabled = interrupts_disable();
-
-		item = find_items(file, &count);
-		item = file->references == count + 1 ? item : NULL;
-		if (item)
-			detach(item);
-		interrupts_restore(enabled);
-		if (item)
-			discard(item);
-	} while (item);
-}
-
-/* Items whose file nobody else holds: a call that was under way when its descriptor was closed has
- * held it longer. */
-static void discard_left(struct epoll *epoll)
-{
-	struct list *link, left = LIST_EMPTY(left);
 	bool enabled = interrupts_disable();
 
-	for (link = epoll->items.next; link != &epoll->items;) {
-		struct item *item = item_at(link);
-
-		link = link->next;
-		if (item->file->references == 1) {
-			detach(item);
-			list_append(&left, &item->link);
-		}
-	}
+	while (file->watches)
+		discard(file->watches);
 	interrupts_restore(enabled);
-	while (!list_is_empty(&left)) {
-		link = left.next;
-		list_remove(link);
-		discard(item_at(link));
-	}
+}
+
+static void attach(struct epoll *epoll, struct watch *item)
+{
+	item->epoll = epoll;
+	item->next = item->file->watches;
+	item->file->watches = item;
+	item->file->unwatch = unwatch;
+	join_queues(item, 0);
+	list_append(&epoll->items, &item->link);
 }
 
 /* ---- what is ready ---- */
 
-/* The events that the program gets of an item now. */
-static uint32_t ready_of(const struct item *item)
+/* The events that the program gets of an item now. A file that has woken the item may have other
+ * queues since then, as a socket that has been connected. */
+static uint32_t ready_of(struct watch *item)
 {
 	uint32_t wanted = item->event.events;
 
 	if (!(wanted & ~MODES) || (wanted & EPOLLET && !item->is_woken))
 		return 0;
-	return poll_file(item->file, wanted & ~MODES, NULL);
+	if (!item->is_woken)
+		return poll_file(item->file, wanted & ~MODES, NULL);
+	leave_queues(item);
+	return join_queues(item, wanted & ~MODES);
 }
 
 /* Gives up to `room` events, and returns how many. Items that were given one go to the end,
@@ -216,7 +187,7 @@ static int collect(struct epoll *epoll, struct linux_epoll_event *events, int ro
 	while (link != last && count < room) {
 		link = next;
 		next = link->next;
-		struct item *item = item_at(link);
+		struct watch *item = item_at(link);
 		uint32_t ready = ready_of(item);
 
 		item->is_woken = false;
@@ -257,12 +228,9 @@ static void epoll_release(struct file *file)
 	list_remove(&epoll->link);
 	interrupts_restore(enabled);
 	while (!list_is_empty(&epoll->items)) {
-		struct item *item = item_at(epoll->items.next);
-
 		enabled = interrupts_disable();
-		detach(item);
+		discard(item_at(epoll->items.next));
 		interrupts_restore(enabled);
-		discard(item);
 	}
 	pool_free(&epolls, epoll);
 }
@@ -275,10 +243,6 @@ static bool begin_watch(void)
 	if (thread)
 		return true;
 	thread = kthread_create("epoll", watch, NULL);
-	if (thread) {
-		others_closing = files_closing;
-		files_closing = closing;
-	}
 	return thread;
 }
 
@@ -295,6 +259,7 @@ static int epoll_create(uint32_t flags)
 	struct epoll *epoll = file->private;
 	bool enabled = interrupts_disable();
 
+	epoll->file = file;
 	epoll->items = (struct list)LIST_EMPTY(epoll->items);
 	list_append(&every, &epoll->link);
 	interrupts_restore(enabled);
@@ -310,31 +275,71 @@ CALL(sys_epoll_create1, epoll_create(frame->ebx))
 
 /* ---- what it watches ---- */
 
-static bool watches_epolls(const struct epoll *epoll)
+/* Of the chains of epolls that begin with this one and lead up, to those that watch it, or down:
+ * the longest one's length, and how many they are. Longer than NESTED it is not looked at. */
+struct chains {
+	uint32_t length, paths;
+};
+
+static void add_chains(struct chains *to, struct chains more)
 {
-	for (struct list *link = epoll->items.next; link != &epoll->items; link = link->next)
-		if (item_at(link)->file->ops == &epoll_ops)
-			return true;
-	return false;
+	to->length = more.length >= to->length ? more.length + 1 : to->length;
+	to->paths += more.paths;
 }
 
-/* Of two epolls one may watch the other, if that is all: a look at an epoll looks at all below it,
- * which must not take long, or go round in a circle. Linux allows five. */
-static bool is_too_deep(const struct file *file, const struct file *watched)
+static struct chains chains_up(const struct epoll *epoll, uint32_t limit)
 {
-	uint32_t watchers;
+	struct chains chains = { 1, 1 };
 
-	return find_items(file, &watchers) || watches_epolls(watched->private);
+	for (const struct watch *item = limit ? epoll->file->watches : NULL; item;
+	     item = item->next)
+		add_chains(&chains, chains_up(item->epoll, limit - 1));
+	return chains;
+}
+
+static bool is_below(const struct epoll *epoll, const struct epoll *sought)
+{
+	bool found = epoll == sought;
+
+	for (struct list *link = epoll->items.next; !found && link != &epoll->items;
+	     link = link->next)
+		if (item_at(link)->file->ops == &epoll_ops)
+			found = is_below(item_at(link)->file->private, sought);
+	return found;
+}
+
+static struct chains chains_down(const struct epoll *epoll, uint32_t limit)
+{
+	struct chains chains = { 1, 1 };
+
+	for (struct list *link = epoll->items.next; limit && link != &epoll->items;
+	     link = link->next)
+		if (item_at(link)->file->ops == &epoll_ops)
+			add_chains(&chains, chains_down(item_at(link)->file->private, limit - 1));
+	return chains;
+}
+
+/* A look at an epoll looks at all below it, once for each way there, which must not take long. A
+ * circle would be a chain without an end. */
+static int nesting_error(const struct epoll *epoll, const struct epoll *watched)
+{
+	struct chains up = chains_up(epoll, NESTED), down = chains_down(watched, NESTED);
+
+	if (up.length + down.length > NESTED || is_below(watched, epoll))
+		return -ELOOP;
+	return up.paths * down.paths > PATHS ? -EINVAL : 0;
 }
 
 static int add(struct file *file, struct file *watched, uint32_t descriptor,
 	       const struct linux_epoll_event *event)
 {
-	if (watched->ops == &epoll_ops && is_too_deep(file, watched))
-		return -ELOOP;
+	int error = watched->ops == &epoll_ops ? nesting_error(file->private, watched->private) : 0;
+
+	if (error)
+		return error;
 	if (items.used >= ITEMS_MAX)
 		return -ENOSPC;
-	struct item *item = pool_alloc(&items);
+	struct watch *item = pool_alloc(&items);
 
 	if (!item)
 		return -ENOMEM;
@@ -346,36 +351,32 @@ static int add(struct file *file, struct file *watched, uint32_t descriptor,
 	return 0;
 }
 
-/* With interrupts disabled; an item that is to be deleted goes to *deleted. */
+/* With interrupts disabled. */
 static int control(struct file *file, uint32_t operation, uint32_t descriptor, struct file *watched,
-		   const struct linux_epoll_event *event, struct item **deleted)
+		   const struct linux_epoll_event *event)
 {
-	struct epoll *epoll = file->private;
-	struct list *link = epoll->items.next;
+	struct watch *item = watched->watches;
 
-	while (link != &epoll->items &&
-	       (item_at(link)->file != watched || item_at(link)->descriptor != descriptor))
-		link = link->next;
+	while (item && (item->epoll != file->private || item->descriptor != descriptor))
+		item = item->next;
 	if (operation == EPOLL_CTL_ADD)
-		return link == &epoll->items ? add(file, watched, descriptor, event) : -EEXIST;
+		return item ? -EEXIST : add(file, watched, descriptor, event);
 	if (operation != EPOLL_CTL_MOD && operation != EPOLL_CTL_DEL)
 		return -EINVAL;
-	if (link == &epoll->items)
+	if (!item)
 		return -ENOENT;
 	if (operation == EPOLL_CTL_DEL) {
-		*deleted = item_at(link);
-		detach(*deleted);
+		discard(item);
 		return 0;
 	}
-	item_at(link)->event = *event;
-	item_at(link)->is_woken = true;
+	item->event = *event;
+	item->is_woken = true;
 	return 0;
 }
 
 static int change(struct file *file, struct file *watched, const struct trap_frame *frame)
 {
 	struct linux_epoll_event event = { .events = 0 };
-	struct item *deleted = NULL;
 
 	if (frame->ecx != EPOLL_CTL_DEL && copy_from_user(&event, frame->esi, sizeof(event)) != 0)
 		return -EFAULT;
@@ -387,13 +388,11 @@ static int change(struct file *file, struct file *watched, const struct trap_fra
 		return -EINVAL;
 	event.events |= POLLERR | POLLHUP;
 	bool enabled = interrupts_disable();
-	int result = control(file, frame->ecx, frame->edx, watched, &event, &deleted);
+	int result = control(file, frame->ecx, frame->edx, watched, &event);
 
 	if (!result)
 		wait_wake(&((struct epoll *)file->private)->ready);
 	interrupts_restore(enabled);
-	if (deleted)
-		discard(deleted);
 	return result;
 }
 
@@ -412,7 +411,6 @@ static int scan(void *context, struct poll_table *table)
 	const struct request *request = context;
 	struct linux_epoll_event events[EVENTS];
 
-	discard_left(request->epoll);
 	poll_add(table, &request->epoll->ready);
 	int count = collect(request->epoll, events, request->room);
 

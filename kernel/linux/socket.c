@@ -159,6 +159,7 @@ static int join(struct socket *socket, struct socket *listener)
 	listener->waiting++;
 	wait_wake(&listener->arrivals);
 	socket->end = &pair->ends[0];
+	wait_wake(&socket->arrivals); /* who polls joins the queues of the end */
 	return 0;
 }
 

@@ -8,7 +8,7 @@
 #include "kernel/abi/dirent.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
-#include "kernel/process/held_call.h"
+#include "kernel/linux/syscall_file.h"
 #include "mm/page_alloc.h"
 #include "mm/user_copy.h"
 

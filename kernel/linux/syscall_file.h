@@ -42,6 +42,17 @@ static inline struct file *file_opened(struct file *file)
 	return file && !(file->flags & O_PATH) ? file : NULL;
 }
 
+/* The file, or NULL if it is not open for this. */
+static inline struct file *file_to_read(struct file *file)
+{
+	return file && file_readable(file) ? file : NULL;
+}
+
+static inline struct file *file_to_write(struct file *file)
+{
+	return file && file_writable(file) ? file : NULL;
+}
+
 /* Defines a call of an open file, as kernel/process/held_call.h does, with a second descriptor:
  * argument `at`, in that register. `other` is its file. */
 #define FILES_CALL(name, at, descriptor, result)                                                   \

@@ -32,12 +32,12 @@ bool buffer_from_call(struct buffer *buffer, uint32_t address, uint32_t length)
 }
 
 /* Common to read and write: the memory's range is checked before the file's operation is called. */
-static inline int transfer(struct file *file, const struct trap_frame *frame,
+static inline int transfer(struct file *file, bool is_allowed, const struct trap_frame *frame,
 			   int (*move)(struct file *file, struct buffer *buffer))
 {
 	struct buffer buffer;
 
-	if (!file)
+	if (!is_allowed)
 		return -EBADF;
 	if (!buffer_from_call(&buffer, frame->ecx, frame->edx))
 		return -EFAULT;
@@ -53,8 +53,8 @@ int end_write(int result)
 }
 
 /* A short count is normal: read returns what is there, and 0 at the end of the file. */
-OFFSET_CALL(sys_read, transfer(file_to_read(file), frame, file_read))
-OFFSET_CALL(sys_write, end_write(transfer(file_to_write(file), frame, file_write)))
+OFFSET_CALL(sys_read, transfer(file, file &&file_readable(file), frame, file_read))
+OFFSET_CALL(sys_write, end_write(transfer(file, file &&file_writable(file), frame, file_write)))
 
 /* Beyond the end is allowed: a write there leaves a hole. */
 int file_seek(struct file *file, int64_t distance, uint32_t whence, int64_t *result)

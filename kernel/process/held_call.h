@@ -32,17 +32,6 @@ static inline void file_drop(struct file *file)
 		file_release(file);
 }
 
-/* The file, or NULL if it is not open for this. */
-static inline struct file *file_to_read(struct file *file)
-{
-	return file && file_readable(file) ? file : NULL;
-}
-
-static inline struct file *file_to_write(struct file *file)
-{
-	return file && file_writable(file) ? file : NULL;
-}
-
 #define HELD_CALL(name, result, locks, descriptors)                                                \
 	static int name(struct trap_frame *frame)                                                  \
 	{                                                                                          \

@@ -110,6 +110,7 @@ static const struct {
 	{ "wide", part_wide },
 	{ "random", part_random },
 	{ "events", part_events },
+	{ "watches", part_watches },
 	{ "system", part_system },
 	{ "use", part_use },
 	{ "datagrams", part_datagrams },

@@ -88,6 +88,7 @@ void part_settings(void);
 void part_wide(void);
 void part_random(void);
 void part_events(void);
+void part_watches(void);
 void part_system(void);
 void part_use(void);
 void part_datagrams(void);
