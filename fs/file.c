@@ -51,21 +51,24 @@ uint64_t file_size(const struct file *file)
 /* Only what was really moved counts: after a short count the next read continues there. */
 int file_read(struct file *file, struct buffer *to)
 {
+	if (file->ops->is_stream)
+		return file_read_at(file, to, 0);
 	int moved = file_read_at(file, to, file->offset);
 
-	if (moved > 0 && !file->ops->is_stream)
-		file->offset += moved;
+	file->offset += moved > 0 ? moved : 0;
 	return moved;
 }
 
 /* Moving to the end and writing are one step with respect to other tasks, as O_APPEND promises. */
 int file_write(struct file *file, struct buffer *from)
 {
+	if (file->ops->is_stream)
+		return file_write_at(file, from, 0);
 	/* For each write again: others may have written meanwhile. */
 	uint64_t offset = file->flags & O_APPEND ? file_size(file) : file->offset;
 	int moved = file_write_at(file, from, offset);
 
-	if (moved > 0 && !file->ops->is_stream)
+	if (moved > 0)
 		file->offset = offset + moved;
 	return moved;
 }

@@ -103,24 +103,15 @@ static inline int file_write_at(struct file *file, struct buffer *from, uint64_t
 }
 
 /* One task at a time uses a file's offset, because a copy to or from a program may sleep. With
- * O_APPEND the offset is the size, which all who have the file open share. A stream has no offset,
- * and its reads may wait for ever: no lock. Sleeps. Returns what file_offset_unlock takes. */
+ * O_APPEND the offset is the size, which all who have the file open share. Not for a stream, which
+ * has no offset, and whose reads may wait for ever. Sleeps. claim_give unlocks. */
 static inline struct claim *file_offset_lock(struct file *file)
 {
-	struct claim *claim = &file->moving;
+	bool appends = file->flags & O_APPEND && file->appending;
+	struct claim *claim = appends ? file->appending : &file->moving;
 
-	if (file->ops->is_stream)
-		return NULL;
-	if (file->flags & O_APPEND && file->appending)
-		claim = file->appending;
 	claim_take(claim);
 	return claim;
-}
-
-static inline void file_offset_unlock(struct claim *claim)
-{
-	if (claim)
-		claim_give(claim);
 }
 
 /* Read or write where the file's offset is, and move it: the caller has locked it if other tasks

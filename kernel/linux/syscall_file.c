@@ -198,7 +198,7 @@ static int write_at(struct file *file, struct buffer *from, uint64_t offset)
 	struct claim *lock = file_offset_lock(file);
 	int moved = file_write_at(file, from, file_size(file));
 
-	file_offset_unlock(lock);
+	claim_give(lock);
 	return moved;
 }
 
@@ -261,10 +261,11 @@ static int copy_page(struct file *to, struct file *from, uint64_t *offset, void 
 	if (read <= 0)
 		return read;
 	buffer = buffer_of_kernel(page, read);
-	struct claim *lock = file_offset_lock(to);
+	struct claim *lock = to->ops->is_stream ? NULL : file_offset_lock(to);
 	int written = file_write(to, &buffer);
 
-	file_offset_unlock(lock);
+	if (lock)
+		claim_give(lock);
 	if (written > 0)
 		*offset += written;
 	return written;

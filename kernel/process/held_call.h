@@ -36,10 +36,12 @@ static inline void file_drop(struct file *file)
 	static int name(struct trap_frame *frame)                                                  \
 	{                                                                                          \
 		struct file *file = file_hold(frame->ebx);                                         \
-		struct claim *lock = file && locks ? file_offset_lock(file) : NULL;                \
+		bool moves = locks && file && !file->ops->is_stream;                               \
+		struct claim *lock = moves ? file_offset_lock(file) : NULL;                        \
 		int value = result;                                                                \
                                                                                                    \
-		file_offset_unlock(lock);                                                          \
+		if (lock)                                                                          \
+			claim_give(lock);                                                          \
 		file_drop(file);                                                                   \
 		return value;                                                                      \
 	}                                                                                          \
