@@ -185,13 +185,12 @@ static int tty_write(struct file *file, struct buffer *from, uint64_t offset)
  * (isatty). TIOCSPGRP: a shell says which process group gets the signals of keys. */
 static int tty_control(struct file *file, uint32_t command, uint32_t argument)
 {
-	static const struct linux_termios2 settings = { {
-	    .input = ICRNL,
-	    .output = OPOST | ONLCR,
-	    .local = ISIG | ICANON | ECHO,
-	    .characters = { KEY_INTERRUPT, 0, KEY_ERASE, KEY_KILL, KEY_END },
-	} };
-
+	static const struct linux_termios2 settings = {
+		.settings.input = ICRNL,
+		.settings.output = OPOST | ONLCR,
+		.settings.local = ISIG | ICANON | ECHO,
+		.settings.characters = { KEY_INTERRUPT, 0, KEY_ERASE, KEY_KILL, KEY_END },
+	};
 	int32_t group;
 
 	if (command == TCGETS)
