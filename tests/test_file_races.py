@@ -53,3 +53,16 @@ def test_a_drive_beyond_16_tib_is_refused(guest):  # noqa: F811
         assert os.stat(image).st_blocks == 0
     assert len(re.findall("refused", said)) == 2
     assert "File too large" in said and "hdb: it has more than 16 TiB" in said
+
+
+def test_a_hole_at_the_end_keeps_the_size(guest, tmp_path):  # noqa: F811
+    """What is discarded was not written yet, and so the disk had not had its size."""
+    (tmp_path / "root").mkdir()
+    image = make_image(tmp_path / "a.img", 8 * MIB, "-t ext3 -b 1024", tmp_path / "root")
+    said = guest(
+        """mkdir /mnt; mount /dev/hdb /mnt; cd /mnt; head -c 4608 /dev/zero > a; sync
+        head -c 1024 /dev/zero >> a; /punch a 2560 3072; cd /; umount /mnt
+        mount /dev/hdb /mnt; stat -c %s /mnt/a; umount /mnt""",
+        image,
+    )
+    assert said == "5632\n"

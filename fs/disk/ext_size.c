@@ -131,6 +131,8 @@ static int punch(struct disk_inode *inode, uint64_t offset, uint64_t length)
 
 	if (!error && first <= last)
 		error = zero_part(inode, last, end);
+	if (!error && inode->ext.size < inode->inode.size) /* only write-back stores a new size */
+		error = cached_file_write_back(&inode->pages, 0, UINT32_MAX);
 	if (error || first >= last)
 		return error;
 	return punch_blocks(inode, first, last);
