@@ -56,6 +56,7 @@ struct file {
 	uint32_t flags;	 /* O_ACCMODE, O_APPEND, O_NONBLOCK, ... as open got them */
 	uint32_t references;
 	struct claim moving; /* of the task that uses the offset; see file_offset_lock */
+	int32_t owner;	     /* fcntl's F_SETOWN; it is sent nothing */
 
 	/* Of a file that was opened in a file system (fs/vfs); else NULL. */
 	struct inode *inode, *directory; /* references; where it was found, NULL: it has no name */

@@ -62,9 +62,7 @@ int mount_check_write(const struct inode *inode)
 {
 	const struct mount *mount = mount_of(inode);
 
-	if (mount && mount_is_read_only(mount))
-		return -EROFS;
-	return inode->is_immutable ? -EPERM : 0;
+	return mount && mount_is_read_only(mount) ? -EROFS : inode->is_immutable ? -EPERM : 0;
 }
 
 int mount_check_change(const struct inode *inode)

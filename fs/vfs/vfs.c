@@ -217,8 +217,8 @@ int vfs_open(struct inode *start, const char *text, uint32_t flags, uint32_t mod
 	struct path path;
 	int error;
 
-	if ((flags & (O_CREAT | O_DIRECTORY)) == (O_CREAT | O_DIRECTORY))
-		return -EINVAL;
+	if (flags & O_DIRECTORY && flags & (O_CREAT | O_UNNAMED))
+		return flags & O_CREAT ? -EINVAL : -EOPNOTSUPP;
 	do {
 		error = path_resolve(&path, start, text,
 				     (exclusive		   ? PATH_NAME

@@ -43,7 +43,6 @@
 #define ENOSYS	     38
 #define ENOTEMPTY    39
 #define ELOOP	     40
-#define EBADR	     53 /* fiemap: a flag that is not known */
 #define ENODATA	     61 /* no such attribute */
 #define EBADMSG	     74 /* a wrong checksum */
 #define EOVERFLOW    75

@@ -4,11 +4,13 @@
 #include <stdint.h>
 
 /* Of open: what only Linux's programs ask for, and few do. */
+#define O_ASYNC	  020000 /* is told again, and sends no SIGIO */
 #define O_DIRECT  040000
 #define O_DSYNC	  010000 /* a write is safe before it returns; with O_SYNC, so are times */
 #define O_SYNC	  04010000
 #define O_NOATIME 01000000
 
+#define O_UNNAMED   020000000 /* O_TMPFILE, with O_DIRECTORY: refused */
 #define O_DIRECTORY 0200000
 #define O_NOFOLLOW  0400000
 #define O_PATH	    010000000 /* only a reference to the file, not for reading or writing */
@@ -17,8 +19,14 @@
 #define F_SETFD	     2
 #define F_GETFL	     3
 #define F_SETFL	     4
+#define F_SETOWN     8
+#define F_GETOWN     9
+#define F_GETOWN_EX  16 /* two words: what it is, and its number */
 #define F_SETPIPE_SZ 1031
 #define F_GETPIPE_SZ 1032
+
+#define F_OWNER_PID  1
+#define F_OWNER_PGRP 2
 
 /* Of fcntl: locks. The first three have a struct linux_lock, the others a struct linux_lock64; the
  * last three are of open files. */
@@ -92,3 +100,4 @@ struct linux_vector {
 /* Commands of ioctl for any file. */
 #define FIONREAD 0x541b
 #define FIONBIO	 0x5421
+#define FIOASYNC 0x5452

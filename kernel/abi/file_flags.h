@@ -19,6 +19,8 @@ struct linux_fsxattr {
 	uint8_t padding[8];
 };
 
+#define EBADR 53 /* fiemap: a flag that is not known */
+
 #define FIEMAP_FLAG_SYNC  1u
 #define FIEMAP_FLAG_CACHE 4u
 #define FIEMAP_EXTENTS	  (UINT32_MAX / sizeof(struct linux_extent))

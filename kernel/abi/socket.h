@@ -6,6 +6,9 @@
 #define AF_UNIX	    1u
 #define SOCK_STREAM 1u
 #define SOCK_DGRAM  2u
+#define SOCK_RAW    3u
+#define SOCK_LAST   10u
+#define SOCK_TYPES  15u
 
 /* struct sockaddr_un, and room for a NUL. */
 struct linux_socket_name {
@@ -67,6 +70,7 @@ struct linux_credentials {
 #define EMSGSIZE	90
 #define EPROTOTYPE	91
 #define ENOPROTOOPT	92
+#define EPROTONOSUPPORT 93
 #define ESOCKTNOSUPPORT 94
 #define EAFNOSUPPORT	97
 #define EADDRINUSE	98

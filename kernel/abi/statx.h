@@ -18,7 +18,8 @@ struct linux_stat {
 	uint32_t padding[2];
 };
 
-#define STATX_BASIC 0x7ff
+#define STATX_BASIC    0x7ff
+#define STATX_RESERVED 0x80000000 /* must not be asked for */
 
 struct linux_statx {
 	uint32_t mask, block_size;

@@ -218,14 +218,18 @@ static int socket_accept_plain(struct file *file, const uint32_t *words)
 /* SOCK_NONBLOCK and SOCK_CLOEXEC are open's flags. */
 static int check_type(const uint32_t *words, const struct file_ops **ops)
 {
-	uint32_t type = words[1] & ~(O_NONBLOCK | O_CLOEXEC);
+	uint32_t type = words[1] & SOCK_TYPES;
 
-	*ops = type == SOCK_DGRAM ? &datagram_ops : &socket_ops;
+	*ops = type == SOCK_STREAM ? &socket_ops : &datagram_ops;
+	if (words[1] & ~(SOCK_TYPES | O_NONBLOCK | O_CLOEXEC))
+		return -EINVAL;
 	if (words[0] != AF_UNIX)
 		return -EAFNOSUPPORT;
-	return (type == SOCK_STREAM || type == SOCK_DGRAM) && words[2] <= AF_UNIX
-		   ? 0
-		   : -ESOCKTNOSUPPORT;
+	if (type > SOCK_LAST)
+		return -EINVAL;
+	if (words[2] > AF_UNIX)
+		return -EPROTONOSUPPORT;
+	return type >= SOCK_STREAM && type <= SOCK_RAW ? 0 : -ESOCKTNOSUPPORT;
 }
 
 static int socket_create(const uint32_t *words)
@@ -268,7 +272,7 @@ static int socket_pair(const uint32_t *words)
 	struct file *files[2];
 	const struct file_ops *ops;
 	int32_t numbers[2];
-	int error = check_type(words, &ops) ? -EOPNOTSUPP : 0;
+	int error = check_type(words, &ops);
 
 	if (!error)
 		error = create_pair(files, flags, ops);
@@ -289,6 +293,7 @@ static int socket_pair(const uint32_t *words)
 
 #define SOCKET	   1u
 #define SOCKETPAIR 8u
+#define SENDMMSG   20u /* the last one of Linux */
 #define DIRECT	   359u
 
 static int refuse(struct file *file, const uint32_t *words)
@@ -345,7 +350,9 @@ static int sys_socketcall(struct trap_frame *frame)
 {
 	uint32_t words[6] = { 0 }, number = frame->ebx;
 
-	if (number == 0 || number >= sizeof(socket_calls) / sizeof(socket_calls[0]))
+	if (number == 0 || number > SENDMMSG)
+		return -EINVAL;
+	if (number >= sizeof(socket_calls) / sizeof(socket_calls[0]))
 		return -ENOSYS;
 	if (copy_from_user(words, frame->ecx, socket_calls[number].words * sizeof(words[0])) != 0)
 		return -EFAULT;

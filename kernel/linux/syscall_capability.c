@@ -1,10 +1,29 @@
-/* Capabilities: root has all of them, and keeps them. */
+/* Capabilities: root has all of them, and keeps them; and prctl. */
+#include "fs/files.h"
 #include "kernel/abi/capability.h"
+#include "kernel/abi/signal_handler.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 #include "kernel/process/family.h"
 #include "kernel/syscall/syscall.h"
 #include "mm/user_copy.h"
+
+/* prctl(2)'s commands. */
+#define PRCTL_SET_DEATH_SIGNAL 1
+#define PRCTL_GET_DEATH_SIGNAL 2
+#define PRCTL_GET_DUMPABLE     3
+#define PRCTL_SET_DUMPABLE     4
+#define PRCTL_GET_KEEPS	       7
+#define PRCTL_SET_KEEPS	       8
+#define PRCTL_SET_NAME	       15
+#define PRCTL_GET_NAME	       16
+#define PRCTL_HAS_CAPABILITY   23
+#define PRCTL_GET_SECURE_BITS  27
+#define PRCTL_GET_SLACK	       30
+#define PRCTL_GET_SUBREAPER    37
+#define PRCTL_SET_NO_NEW       38
+#define PRCTL_GET_NO_NEW       39
+#define SLACK_NS	       50000 /* of Linux: timers are as exact as the tick anyway */
 
 /* Fetches the pid that is asked for, and the number of words in each set, which depends on the
  * program's version. */
@@ -54,7 +73,79 @@ static int sys_capset(struct trap_frame *frame)
 	return memcmp(wanted, capabilities, words * sizeof(wanted[0])) == 0 ? 0 : -EPERM;
 }
 
+/* The commands about rights, which the one user has whatever is set. */
+static int control_rights(const struct trap_frame *frame)
+{
+	uint32_t *set = &current->process->files->personality;
+
+	switch (frame->ebx) {
+	case PRCTL_SET_KEEPS:
+		if (frame->ecx > 1)
+			return -EINVAL;
+		*set = (*set & ~FILES_KEEPS_RIGHTS) | (frame->ecx ? FILES_KEEPS_RIGHTS : 0);
+		return 0;
+	case PRCTL_GET_KEEPS:
+		return !!(*set & FILES_KEEPS_RIGHTS);
+	case PRCTL_SET_NO_NEW:
+		if (frame->ecx != 1 || frame->edx || frame->esi || frame->edi)
+			return -EINVAL;
+		*set |= FILES_NO_NEW_RIGHTS;
+		return 0;
+	case PRCTL_GET_NO_NEW:
+		return frame->ecx || frame->edx || frame->esi || frame->edi
+			   ? -EINVAL
+			   : !!(*set & FILES_NO_NEW_RIGHTS);
+	case PRCTL_GET_SECURE_BITS:
+		return 0; /* none can be set */
+	case PRCTL_HAS_CAPABILITY:
+		return frame->ecx <= CAP_LAST_CAP ? 1 : -EINVAL;
+	}
+	return -EINVAL;
+}
+
+static int sys_prctl(struct trap_frame *frame)
+{
+	char name[TASK_NAME] = { 0 }; /* all of it can be read again */
+	uint32_t word;
+
+	switch (frame->ebx) {
+	case PRCTL_SET_NAME:
+		if (string_from_user(name, frame->ecx, sizeof(name)) == -EFAULT)
+			return -EFAULT;
+		name[TASK_NAME - 1] = '\0';
+		memcpy(current->name, name, sizeof(name));
+		return 0;
+	case PRCTL_GET_NAME:
+		return give(frame->ecx, current->name, TASK_NAME);
+	case PRCTL_SET_DUMPABLE:
+		return frame->ecx <= 1 ? 0 : -EINVAL;
+	case PRCTL_GET_DUMPABLE:
+		return 1;
+	case PRCTL_SET_SUBREAPER:
+		current->process->adopts = frame->ecx != 0;
+		return 0;
+	case PRCTL_GET_SLACK:
+		return SLACK_NS;
+	case PRCTL_SET_DEATH_SIGNAL:
+		if (frame->ecx > SIGNALS)
+			return -EINVAL;
+		current->process->leader->death_signal = frame->ecx;
+		return 0;
+	case PRCTL_GET_DEATH_SIGNAL:
+		word = current->process->leader->death_signal;
+		return give(frame->ecx, &word, sizeof(word));
+	case PRCTL_GET_SUBREAPER:
+		word = current->process->adopts;
+		return give(frame->ecx, &word, sizeof(word));
+	}
+	return control_rights(frame);
+}
+
 static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 184, "capget", "pp", sys_capget },
 	{ 185, "capset", "pp", sys_capset },
+};
+
+static const struct syscall replacing[] SYSCALL_TABLE_REPLACING = {
+	{ 172, "prctl", "dxxxx", sys_prctl },
 };

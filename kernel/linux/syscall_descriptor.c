@@ -5,6 +5,7 @@
 #include "kernel/lib/errno.h"
 #include "kernel/linux/syscall_lock.h"
 #include "kernel/process/descriptor_calls.h"
+#include "kernel/process/family.h"
 #include "kernel/process/file_calls.h"
 #include "kernel/process/held_call.h"
 
@@ -41,6 +42,29 @@ static int sys_pipe2(struct trap_frame *frame)
 	if (frame->ecx & ~(O_CLOEXEC | O_NONBLOCK | O_DIRECT))
 		return -EINVAL;
 	return descriptors_of_pipe(frame->ebx, frame->ecx);
+}
+
+/* The call that C libraries make in place of F_GETOWN, whose result may look like an error. */
+static int give_owner(int32_t owner, uint32_t address)
+{
+	const int32_t answer[] = { owner < 0 ? F_OWNER_PGRP : F_OWNER_PID,
+				   owner < 0 ? -owner : owner };
+
+	return give(address, answer, sizeof(answer));
+}
+
+/* A process, or a group: its number, negative. 0: nobody. */
+static int set_owner(struct file *file, int32_t owner)
+{
+	bool is_there = owner == 0 || (owner > 0 && process_find(owner));
+
+	for (struct process *each = process_next(NULL); each && !is_there;
+	     each = process_next(each))
+		is_there = each->pgrp == -owner;
+	if (!is_there)
+		return -ESRCH;
+	file->owner = owner;
+	return 0;
 }
 
 static int set_flags(struct file *file, uint32_t flags)
@@ -83,6 +107,12 @@ static int control(struct file *file, const struct trap_frame *frame)
 		return flags_of(file);
 	case F_SETFL:
 		return file->flags & O_PATH ? -EBADF : set_flags(file, frame->edx);
+	case F_SETOWN:
+		return set_owner(file, frame->edx);
+	case F_GETOWN:
+		return file->owner;
+	case F_GETOWN_EX:
+		return give_owner(file->owner, frame->edx);
 	case F_GETPIPE_SZ:
 	case F_SETPIPE_SZ:
 		return pipe_size(file, frame->ecx == F_SETPIPE_SZ ? frame->edx : 0);

@@ -423,13 +423,15 @@ FILE_CALL(sys_readahead, advise(file_opened(file), wide(frame->ecx, frame->edx),
 
 /* ---- ioctl ---- */
 
-static int set_nonblocking(struct file *file, uint32_t address)
+static int set_flag(struct file *file, uint32_t flag, uint32_t address)
 {
 	uint32_t wanted;
 
 	if (copy_from_user(&wanted, address, sizeof(wanted)))
 		return -EFAULT;
-	file->flags = wanted ? file->flags | O_NONBLOCK : file->flags & ~O_NONBLOCK;
+	if (wanted && flag == O_ASYNC && !file->ops->is_stream)
+		return -ENOTTY;
+	file->flags = wanted ? file->flags | flag : file->flags & ~flag;
 	return 0;
 }
 
@@ -439,7 +441,9 @@ static int control_any(struct file *file, const struct trap_frame *frame)
 		return -EBADF;
 	switch (frame->ecx) {
 	case FIONBIO:
-		return set_nonblocking(file, frame->edx);
+		return set_flag(file, O_NONBLOCK, frame->edx);
+	case FIOASYNC:
+		return set_flag(file, O_ASYNC, frame->edx);
 	case FIOCLEX:
 	case FIONCLEX:
 		files_set_close_on_exec(current->process->files, frame->ebx, frame->ecx == FIOCLEX);

@@ -288,6 +288,14 @@ static int lock(struct trap_frame *frame, timespec_reader *take)
 	return error ? error : futex_lock(frame, operation, deadline);
 }
 
+/* A word that programs share must be there, also for calls that do not read it. */
+static bool is_there(const struct trap_frame *frame, uint32_t address)
+{
+	uint32_t value;
+
+	return frame->ecx & FUTEX_PRIVATE || copy_from_user(&value, address, sizeof(value)) == 0;
+}
+
 static int futex(struct trap_frame *frame, timespec_reader *take)
 {
 	uint32_t operation = frame->ecx & ~FUTEX_FLAGS, value;
@@ -303,6 +311,10 @@ static int futex(struct trap_frame *frame, timespec_reader *take)
 		return wait(frame, take, ALL_BITS);
 	case WAIT_BITS:
 		return wait(frame, take, frame->ebp);
+	}
+	if (!is_there(frame, frame->ebx))
+		return -EFAULT;
+	switch (operation) {
 	case WAKE:
 		return wake(frame, ALL_BITS);
 	case WAKE_BITS:
@@ -310,9 +322,11 @@ static int futex(struct trap_frame *frame, timespec_reader *take)
 	case COMPARE_REQUEUE:
 		if (copy_from_user(&value, frame->ebx, sizeof(value)) != 0)
 			return -EFAULT;
+		if (!is_there(frame, frame->edi))
+			return -EFAULT;
 		return value == frame->ebp ? requeue(frame) : -EAGAIN;
 	case REQUEUE:
-		return requeue(frame);
+		return is_there(frame, frame->edi) ? requeue(frame) : -EFAULT;
 	case WAKE_OP:
 		return wake_by_change(frame);
 	}

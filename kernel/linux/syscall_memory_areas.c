@@ -99,8 +99,6 @@ static int find_object(const struct mapping *mapping, struct file *file, uint32_
 			form->object = ramfs_shared_memory(length);
 		return is_shared && !form->object ? -ENOMEM : 0;
 	}
-	if (!file)
-		return -EBADF;
 	if (!file_readable(file) ||
 	    (is_shared && (mapping->protection & SPACE_WRITE) && !file_writable(file)))
 		return -EACCES;
@@ -151,6 +149,8 @@ int memory_map(const struct mapping *mapping, struct file *file)
 	struct area form = { .flags = mapping->protection | (is_shared ? AREA_SHARED : 0),
 			     .index = mapping->offset };
 
+	if (!(mapping->flags & MAP_ANONYMOUS) && !file)
+		return -EBADF;
 	if (mapping->length == 0 || is_shared == !!(mapping->flags & MAP_PRIVATE) ||
 	    ((mapping->flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) && mapping->address % PAGE_SIZE))
 		return -EINVAL;

@@ -121,7 +121,13 @@ CALL(sys_stat64, call_at(HERE, frame->ebx, 0, give_stat64, frame->ecx, 0))
 CALL(sys_lstat64, call_at(HERE, frame->ebx, AT_SYMLINK_NOFOLLOW, give_stat64, frame->ecx, 0))
 FILE_CALL(sys_fstat64, call_file(file, give_stat64, frame->ecx, 0))
 CALL(sys_fstatat64, call_at(frame->ebx, frame->ecx, frame->esi, give_stat64, frame->edx, 0))
-CALL(sys_statx, call_at(frame->ebx, frame->ecx, frame->edx, give_statx, frame->edi, 0))
+
+static int sys_statx(struct trap_frame *frame)
+{
+	if (frame->esi & STATX_RESERVED || (frame->edx & AT_STATX_SYNC) == AT_STATX_SYNC)
+		return -EINVAL;
+	return call_at(frame->ebx, frame->ecx, frame->edx, give_statx, frame->edi, 0);
+}
 
 /* Every process is root's, which may do everything except execute a file that has no execute
  * permission. */

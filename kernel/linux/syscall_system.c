@@ -38,6 +38,8 @@ struct linux_system {
 	char filler[8];
 };
 
+#define LOAD_ONE 65536u /* a load is a fraction of 16 bits */
+
 /* setrlimit(2)'s numbers of resources. */
 #define LIMIT_SIZE	1
 #define LIMIT_CORE	4
@@ -51,33 +53,22 @@ struct linux_system {
 
 #define RANDOM_FLAGS 7u /* of getrandom: all that there are */
 
-/* prctl(2)'s commands. */
-#define PRCTL_GET_DEATH_SIGNAL 2
-#define PRCTL_GET_DUMPABLE     3
-#define PRCTL_SET_DUMPABLE     4
-#define PRCTL_GET_KEEPS	       7
-#define PRCTL_SET_NAME	       15
-#define PRCTL_GET_NAME	       16
-#define PRCTL_HAS_CAPABILITY   23
-#define PRCTL_GET_SECURE_BITS  27
-#define PRCTL_GET_SLACK	       30
-#define PRCTL_GET_SUBREAPER    37
-#define PRCTL_GET_NO_NEW       39
-#define SLACK_NS	       50000 /* of Linux: timers are as exact as the tick anyway */
-
 /* There is one user, root, and one group. */
 CALL(sys_zero, 0)
-CALL(sys_set_user, frame->ebx == 0 || frame->ebx == LIMIT_NOTHING ? 0 : -EPERM)
+CALL(sys_set_user, frame->ebx == 0 ? 0 : frame->ebx == LIMIT_NOTHING ? -EINVAL : -EPERM)
 
-static int sys_set_users(struct trap_frame *frame)
+static int set_users(const struct trap_frame *frame, unsigned count)
 {
-	const uint32_t wanted[] = { frame->ebx, frame->ecx };
+	const uint32_t wanted[] = { frame->ebx, frame->ecx, frame->edx };
 
-	for (unsigned i = 0; i < 2; i++)
+	for (unsigned i = 0; i < count; i++)
 		if (wanted[i] != 0 && (uint16_t)wanted[i] != 0xffff)
 			return -EPERM;
 	return 0;
 }
+
+CALL(sys_set_users, set_users(frame, 2))
+CALL(sys_set_all_users, set_users(frame, 3))
 
 /* The real one, the effective one, and the one that was saved. */
 static int sys_get_users(struct trap_frame *frame)
@@ -108,45 +99,6 @@ static int set_groups(const struct trap_frame *frame, uint32_t size)
 
 CALL(sys_set_groups, set_groups(frame, sizeof(uint16_t)))
 CALL(sys_set_groups32, set_groups(frame, sizeof(uint32_t)))
-
-static int sys_prctl(struct trap_frame *frame)
-{
-	char name[TASK_NAME] = { 0 }; /* all of it can be read again */
-	uint32_t word;
-
-	switch (frame->ebx) {
-	case PRCTL_SET_NAME:
-		if (string_from_user(name, frame->ecx, sizeof(name)) == -EFAULT)
-			return -EFAULT;
-		name[TASK_NAME - 1] = '\0';
-		memcpy(current->name, name, sizeof(name));
-		return 0;
-	case PRCTL_GET_NAME:
-		return give(frame->ecx, current->name, TASK_NAME);
-	case PRCTL_SET_DUMPABLE:
-		return frame->ecx <= 1 ? 0 : -EINVAL;
-	case PRCTL_GET_DUMPABLE:
-		return 1;
-	case PRCTL_SET_SUBREAPER:
-		current->process->adopts = frame->ecx != 0;
-		return 0;
-	case PRCTL_GET_KEEPS:
-	case PRCTL_GET_SECURE_BITS:
-	case PRCTL_GET_NO_NEW:
-		return 0; /* nothing can be set */
-	case PRCTL_HAS_CAPABILITY:
-		return frame->ecx <= CAP_LAST_CAP ? 1 : -EINVAL;
-	case PRCTL_GET_SLACK:
-		return SLACK_NS;
-	case PRCTL_GET_DEATH_SIGNAL:
-		word = 0;
-		return give(frame->ecx, &word, sizeof(word));
-	case PRCTL_GET_SUBREAPER:
-		word = current->process->adopts;
-		return give(frame->ecx, &word, sizeof(word));
-	}
-	return -EINVAL;
-}
 
 static int sys_sethostname(struct trap_frame *frame)
 {
@@ -222,8 +174,11 @@ static int sys_sysinfo(struct trap_frame *frame)
 		.unit = 1024,
 	};
 
-	for (const struct task *task = task_next(NULL); task; task = task_next(task))
+	for (const struct task *task = task_next(NULL); task; task = task_next(task)) {
 		system.tasks++;
+		system.loads[0] += task->pid && task->life == TASK_READY ? LOAD_ONE : 0;
+	}
+	system.loads[1] = system.loads[2] = system.loads[0]; /* no averages are kept */
 	return give(frame->ebx, &system, sizeof(system));
 }
 
@@ -385,13 +340,14 @@ STARTUP(limits_start)
  */
 static int sys_personality(struct trap_frame *frame)
 {
-	uint32_t *personality = &current->process->files->personality, before = *personality;
+	uint32_t *personality = &current->process->files->personality;
+	uint32_t rights = *personality & FILES_RIGHTS, before = *personality & ~FILES_RIGHTS;
 
 	if (frame->ebx == ASK_PERSONALITY)
 		return before;
 	if (frame->ebx & ~(PERSONALITY_32 | NO_RANDOM))
 		return -EINVAL;
-	*personality = frame->ebx;
+	*personality = frame->ebx | rights;
 	return before;
 }
 
@@ -437,8 +393,12 @@ static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 103, "syslog", "dpd", sys_syslog },
 	{ 116, "sysinfo", "p", sys_sysinfo },
 	{ 136, "personality", "x", sys_personality },
+	{ 138, "setfsuid", "d", sys_zero },
+	{ 139, "setfsgid", "d", sys_zero },
 	{ 152, "mlockall", "x", sys_zero },
 	{ 153, "munlockall", "", sys_zero },
+	{ 164, "setresuid", "ddd", sys_set_all_users },
+	{ 170, "setresgid", "ddd", sys_set_all_users },
 	{ 191, "ugetrlimit", "dp", sys_getrlimit },
 	{ 199, "getuid32", "", sys_zero },
 	{ 200, "getgid32", "", sys_zero },
@@ -448,17 +408,15 @@ static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 204, "setregid32", "dd", sys_set_users },
 	{ 205, "getgroups32", "dp", sys_zero },
 	{ 206, "setgroups32", "dp", sys_set_groups32 },
-	{ 208, "setresuid32", "ddd", sys_set_users },
+	{ 208, "setresuid32", "ddd", sys_set_all_users },
 	{ 209, "getresuid32", "ppp", sys_get_users },
-	{ 210, "setresgid32", "ddd", sys_set_users },
+	{ 210, "setresgid32", "ddd", sys_set_all_users },
 	{ 211, "getresgid32", "ppp", sys_get_users },
 	{ 213, "setuid32", "d", sys_set_user },
 	{ 214, "setgid32", "d", sys_set_user },
+	{ 215, "setfsuid32", "d", sys_zero },
+	{ 216, "setfsgid32", "d", sys_zero },
 	{ 318, "getcpu", "pp", sys_getcpu },
 	{ 340, "prlimit64", "ddpp", sys_prlimit64 },
 	{ 355, "getrandom", "pdx", sys_getrandom },
-};
-
-static const struct syscall replacing[] SYSCALL_TABLE_REPLACING = {
-	{ 172, "prctl", "dxxxx", sys_prctl },
 };

@@ -249,9 +249,16 @@ static struct {
 	uint32_t policy, priority;
 } chosen;
 
+static int check_pid(int32_t pid)
+{
+	return pid < 0 ? -EINVAL : process_of_call(pid) ? 0 : -ESRCH;
+}
+
 static int sys_sched_getscheduler(struct trap_frame *frame)
 {
-	return process_of_call(frame->ebx) ? (int)chosen.policy : -ESRCH;
+	int error = check_pid(frame->ebx);
+
+	return error ? error : (int)chosen.policy;
 }
 
 static bool is_valid(uint32_t policy, uint32_t priority)
@@ -272,9 +279,10 @@ static const struct sched_class *class_of(uint32_t policy)
 static int sys_sched_setscheduler(struct trap_frame *frame)
 {
 	uint32_t priority;
+	int error = frame->edx && (int32_t)frame->ecx >= 0 ? check_pid(frame->ebx) : -EINVAL;
 
-	if (!process_of_call(frame->ebx))
-		return -ESRCH;
+	if (error)
+		return error;
 	if (copy_from_user(&priority, frame->edx, sizeof(priority)) != 0)
 		return -EFAULT;
 	if (!is_valid(frame->ecx, priority))
@@ -300,17 +308,18 @@ CALL(sys_sched_get_priority_min, priority_of(frame->ebx, 1))
 
 static int sys_sched_getparam(struct trap_frame *frame)
 {
-	return process_of_call(frame->ebx)
-		   ? give(frame->ecx, &chosen.priority, sizeof(chosen.priority))
-		   : -ESRCH;
+	int error = frame->ecx ? check_pid(frame->ebx) : -EINVAL;
+
+	return error ? error : give(frame->ecx, &chosen.priority, sizeof(chosen.priority));
 }
 
 static int sys_sched_setparam(struct trap_frame *frame)
 {
 	uint32_t priority;
+	int error = frame->ecx ? check_pid(frame->ebx) : -EINVAL;
 
-	if (!process_of_call(frame->ebx))
-		return -ESRCH;
+	if (error)
+		return error;
 	if (copy_from_user(&priority, frame->ecx, sizeof(priority)) != 0)
 		return -EFAULT;
 	if (!is_valid(chosen.policy, priority))
@@ -319,17 +328,18 @@ static int sys_sched_setparam(struct trap_frame *frame)
 	return 0;
 }
 
-/* A turn under the class in use. */
+/* A turn under the class in use; Linux's SCHED_FIFO has none. */
 static int give_turn(const struct trap_frame *frame, bool wide)
 {
-	const uint64_t ns = (uint64_t)sched_quantum * (NANOSECONDS_PER_SECOND / TICKS_PER_SECOND);
+	const uint64_t tick = NANOSECONDS_PER_SECOND / TICKS_PER_SECOND;
+	const uint64_t ns = chosen.policy == POLICY_FIFO ? 0 : sched_quantum * tick;
 	const struct linux_timespec64 turn64 = timespec64_of(ns);
 	const struct linux_timespec turn = timespec_of(ns);
 
-	if ((int32_t)frame->ebx < 0)
-		return -EINVAL;
-	if (!process_of_call(frame->ebx))
-		return -ESRCH;
+	int error = check_pid(frame->ebx);
+
+	if (error)
+		return error;
 	return wide ? give(frame->ecx, &turn64, sizeof(turn64))
 		    : give(frame->ecx, &turn, sizeof(turn));
 }

@@ -282,7 +282,11 @@ static int clock_sleep(uint32_t clock, uint32_t flags, uint32_t time, uint32_t r
 {
 	uint64_t ns, left;
 
-	if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC && clock != CLOCK_BOOTTIME)
+	if (clock == CLOCK_THREAD_CPUTIME_ID || clock == CLOCK_MONOTONIC_RAW ||
+	    clock == CLOCK_REALTIME_COARSE || clock == CLOCK_MONOTONIC_COARSE)
+		return -EOPNOTSUPP;
+	if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC && clock != CLOCK_BOOTTIME &&
+	    clock != CLOCK_TAI)
 		return -EINVAL;
 	int result = take(time, &ns);
 

@@ -57,10 +57,12 @@ static bool is_unwanted(const struct process *process)
 	       (action->handler == SIGNAL_IGNORE || (action->flags & SA_NOCLDWAIT));
 }
 
-/* A stopped child that no process can continue, now that its parent ends, gets SIGHUP and SIGCONT.
- */
+/* A child whose parent ends gets the signal that it has asked for; and SIGHUP and SIGCONT, if it is
+ * stopped and no process can continue it. */
 static void release_stopped(struct process *child)
 {
+	if (child->death_signal && child->task->life != TASK_ZOMBIE)
+		signal_send(child, child->death_signal);
 	if (child->task->life != TASK_STOPPED || !process_group_is_orphaned(child))
 		return;
 	signal_send_group(child->pgrp, SIGHUP);

@@ -44,6 +44,7 @@ struct process {
 	int32_t pgrp, session;	    /* pids of their leaders */
 	uint32_t tty;		    /* device number of the controlling terminal; 0: none */
 	int32_t exit_signal;	    /* sent to the parent when this process ends; 0: none */
+	int32_t death_signal;	    /* sent to it when its parent ends; 0: none (prctl) */
 	int32_t status;		    /* as wait4 tells it */
 	struct claim setting_break; /* of the leader: brk is under way */
 	bool has_stopped, has_continued; /* news that the parent has not fetched */

@@ -1,5 +1,6 @@
 """`make tables`: the tables that texts hold between two marks, as they are today: the sizes in
-README.md, what to read in each lesson's handout, and the maps of the folders' READMEs."""
+README.md, what to read in each lesson's handout, and the maps of the folders' READMEs; and the
+list of system calls that the kernel does not have."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from labs.tools.course import budget, reading, room_readme
+from labs.tools.course import budget, missing_calls, reading, room_readme
 from labs.tools.course.exercises import ROOT, lessons
 from labs.tools.course.student_tree import listed
 from labs.tools.machine.command import in_a_line
@@ -17,6 +18,7 @@ def texts(root: Path = ROOT) -> Iterator[tuple[Path, str]]:
     """Each file with a table, and what should be in it."""
     readme = root / "README.md"
     yield readme, between(readme, budget.BEGINNING, budget.table(root), budget.END)
+    yield root / missing_calls.FILE, missing_calls.text(root)
     for lesson in lessons(root):
         handout = root / f"labs/lesson{lesson}/README.md"
         table = f"\n{reading.table(str(lesson), root)}\n"
@@ -34,7 +36,7 @@ def between(path: Path, beginning: str, table: str, end: str) -> str:
 def main() -> int:
     """Renews all; returns the exit status."""
     for path, text in texts():
-        if path.read_text() != text:
+        if not path.exists() or path.read_text() != text:
             path.write_text(text)
             print(f"renewed {path.relative_to(ROOT)}")
     return 0

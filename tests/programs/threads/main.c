@@ -108,6 +108,7 @@ static const struct {
 	{ "terminals", part_terminals },
 	{ "settings", part_settings },
 	{ "wide", part_wide },
+	{ "answers", part_answers },
 	{ "random", part_random },
 	{ "events", part_events },
 	{ "watches", part_watches },

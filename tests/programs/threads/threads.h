@@ -86,6 +86,7 @@ void part_sockets(void);
 void part_terminals(void);
 void part_settings(void);
 void part_wide(void);
+void part_answers(void);
 void part_random(void);
 void part_events(void);
 void part_watches(void);

@@ -1,0 +1,46 @@
+"""kernel/linux/MISSING.md: which of Linux's system calls the kernel does not have, found by the
+tables of calls in its source, struct syscall. linux_calls.txt has Linux's numbers and names."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from pathlib import Path
+
+from labs.tools.course.exercises import ROOT
+
+FILE = "kernel/linux/MISSING.md"
+CALL = re.compile(r'\{ (\d+), "\w+", "\w*", \w+ \}')
+COLUMNS = 100
+
+INTRODUCTION = """\
+# System calls that this kernel does not have
+
+`make tables` makes this list from the tables of calls in the source. Of the {all} numbers that
+Linux 6.1 has on the i386, {there} are answered after lesson 6 and in the storage lab, and
+{missing} are not: they return ENOSYS.
+
+"""
+
+
+def there(root: Path = ROOT) -> set[int]:
+    """The numbers of the calls that the source has."""
+    files = (root / "kernel").rglob("*.c")
+    return {int(number) for path in files for number in CALL.findall(path.read_text())}
+
+
+def linux() -> dict[int, str]:
+    """Linux's calls for the i386."""
+    lines = Path(__file__).with_name("linux_calls.txt").read_text().splitlines()
+    return {int(number): name for number, name in (line.split() for line in lines)}
+
+
+def text(root: Path = ROOT) -> str:
+    """The page."""
+    every, known = linux(), there(root)
+    missing = [f"{name} {number}" for number, name in every.items() if number not in known]
+    head = INTRODUCTION.format(
+        all=len(every), there=len(every) - len(missing), missing=len(missing)
+    )
+    names = textwrap.fill(", ".join(missing), COLUMNS, break_on_hyphens=False)
+    return f"{head}{names}.\n"
