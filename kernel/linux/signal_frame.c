@@ -13,7 +13,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/linux/signal_mask.h"
 #include "kernel/linux/thread_local.h"
-#include "kernel/process/process.h"
+#include "kernel/process/signal_actions.h"
 #include "mm/user_copy.h"
 
 /* The processor's state: struct sigcontext. */
@@ -92,14 +92,14 @@ static uint32_t stack_for(const struct trap_frame *frame, const struct linux_sig
 	return stack->address + stack->size;
 }
 
-/* Saves the unit's state at an address, and clears the unit. */
+/* Saves the unit's state at an address. FNSAVE clears the unit. */
 static int save_fpu(uint32_t address)
 {
 	struct fpu_frame state = { .status = 0 };
 
 	fpu_save(&state.new);
 	__asm__ volatile("fnsave %0" : "=m"(state.old));
-	fpu_reset();
+	fpu_restore(&state.new);
 	return copy_to_user(address, &state, sizeof(state)) == 0 ? 0 : -EFAULT;
 }
 
@@ -132,7 +132,7 @@ static struct context context_of(const struct trap_frame *frame, const struct si
 	};
 }
 
-/* Makes the program continue in the handler, with its stack at esp. */
+/* Makes the program continue in the handler, with its stack at esp and a unit that is clear. */
 static void enter_handler(struct trap_frame *frame, uint32_t handler, uint32_t esp, uint32_t signal,
 			  uint32_t info, uint32_t context)
 {
@@ -144,6 +144,7 @@ static void enter_handler(struct trap_frame *frame, uint32_t handler, uint32_t e
 	frame->cs = USER_CODE;
 	frame->ds = frame->es = frame->user_ss = USER_DATA;
 	frame->eflags &= ~(TRAP_FLAG | DOWN_FLAG);
+	fpu_reset();
 }
 
 /* The place for a frame of this size: as at the first instruction of a function, esp + 4 is a
@@ -280,13 +281,21 @@ static void restore_registers(struct trap_frame *frame, const struct context *co
 	frame->vector = 0; /* this is not a system call that could begin again */
 }
 
+/* The program gets a signal, which it may handle. It may have threads, so only the delivery of
+ * signals ends it (program_finish). */
+static int refuse(void)
+{
+	signal_force(SIGSEGV, NULL);
+	return 0;
+}
+
 /* No program can run with another code or stack segment; the others become the null selector if
  * they are wrong, as on Linux. */
 static int restore(struct trap_frame *frame, const struct context *context, uint64_t blocked)
 {
 	if (((context->cs & 0xffff) | RING) != USER_CODE || !data_selector(context->ss) ||
 	    restore_fpu(context->fpu) != 0)
-		process_exit(SIGSEGV);
+		return refuse();
 	restore_registers(frame, context);
 	bool enabled = interrupts_disable();
 
@@ -304,11 +313,11 @@ int signal_frame_restore(struct trap_frame *frame, bool with_info)
 
 	if (with_info) {
 		if (copy_from_user(&full, frame->user_esp - 4, sizeof(full)) != 0)
-			process_exit(SIGSEGV);
+			return refuse();
 		return restore(frame, &full.user.context, full.user.blocked);
 	}
 	if (copy_from_user(&plain, frame->user_esp - 8, sizeof(plain)) != 0)
-		process_exit(SIGSEGV);
+		return refuse();
 	return restore(frame, &plain.context,
 		       (uint64_t)plain.blocked << 32 | plain.context.blocked);
 }

@@ -23,7 +23,7 @@ struct linux_signal_info signal_info(int signal, const struct signal_cause *caus
 extern uint32_t (*signal_overrun)(int32_t timer);
 
 /* Restores the registers and the blocked signals from before the handler. Returns the value of eax.
- * An invalid frame ends the program. */
+ * An invalid frame restores nothing, and is a SIGSEGV. */
 int signal_frame_restore(struct trap_frame *frame, bool with_info);
 
 /* Is esp inside this alternative stack? */

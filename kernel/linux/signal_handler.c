@@ -94,6 +94,14 @@ static void interrupt_call(struct trap_frame *frame, bool begins_again)
 	signal_restart_call(frame);
 }
 
+/* There is no room for a handler's frame. If it was that of SIGSEGV itself, the program ends. */
+static void refuse(int signal)
+{
+	if (signal == SIGSEGV)
+		current->process->signals.actions[SIGSEGV - 1].handler = SIGNAL_DEFAULT;
+	signal_force(SIGSEGV, NULL);
+}
+
 static void call_handler(struct trap_frame *frame, int signal, const struct signal_cause *cause)
 {
 	struct process_signals *signals = &current->process->signals;
@@ -101,11 +109,13 @@ static void call_handler(struct trap_frame *frame, int signal, const struct sign
 	uint64_t before = signals->is_suspended ? signals->saved : signals->blocked;
 
 	interrupt_call(frame, action.flags & SA_RESTART);
-	signals->is_suspended = false;
 	if (action.flags & SA_RESETHAND)
 		slot->handler = SIGNAL_DEFAULT;
-	if (signal_frame_build(frame, signal, cause, &action, before) != 0)
-		process_exit(SIGSEGV);
+	if (signal_frame_build(frame, signal, cause, &action, before) != 0) {
+		refuse(signal);
+		return;
+	}
+	signals->is_suspended = false;
 	uint64_t itself = action.flags & SA_NODEFER ? 0 : SIGNAL_BIT(signal);
 
 	signal_block(signals->blocked | action.mask | itself);

@@ -127,7 +127,8 @@ static int create(const struct trap_frame *frame)
 {
 	struct thread_segments segments = current->thread_local;
 	int error = frame->ebx & CLONE_SETTLS ? thread_local_from_user(frame->esi, &segments) : 0;
-	struct task *task = error ? NULL : task_create(current->name);
+	bool is_ending = thread_of(current->process->leader)->ending & ENDING_ALL;
+	struct task *task = error || is_ending ? NULL : task_create(current->name);
 
 	if (!task)
 		return error ? error : -EAGAIN;
@@ -306,6 +307,8 @@ static void take_place(struct process *process, struct process *leader)
 	leader->parent = NULL;
 	process->exit_signal = leader->exit_signal;
 	process->adopts = leader->adopts;
+	process->is_borrowing = leader->is_borrowing;
+	leader->is_borrowing = false;
 	process->children_user_ticks = leader->children_user_ticks;
 	process->children_system_ticks = leader->children_system_ticks;
 	move_alarm(process, leader);

@@ -62,7 +62,9 @@ struct process {
 	struct process_signals signals;
 };
 
-/* Ends the current task. status is as wait4 tells it: an exit code << 8, or a signal's number. */
+/* Ends the current task, and frees its space and files: no other task may share them any more
+ * (program_finish in family.h). Code that refuses what a program did sends it a signal instead.
+ * status is as wait4 tells it: an exit code << 8, or a signal's number. */
 void process_exit(int32_t status) __attribute__((noreturn));
 
 /* ---- for exec ---- */

@@ -190,9 +190,11 @@ void signal_force(int signal, const struct signal_cause *cause)
 {
 	struct process_signals *signals = &current->process->signals;
 	struct linux_signal_action *action = &signals->actions[signal - 1];
+	bool enabled = interrupts_disable();
 
 	if ((signals->blocked & SIGNAL_BIT(signal)) || action->handler == SIGNAL_IGNORE)
 		action->handler = SIGNAL_DEFAULT;
 	signals->blocked &= ~SIGNAL_BIT(signal);
 	make_pending(current->process, signal, cause);
+	interrupts_restore(enabled);
 }

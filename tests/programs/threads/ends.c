@@ -112,6 +112,25 @@ void part_cancel(void)
 
 /* ---- the end of a program with threads ---- */
 
+/* rt_sigreturn where there is no frame. */
+static void return_from_nothing(void)
+{
+	__asm__ volatile("movl $16, %%esp; int $0x80" : : "a"(SYS_rt_sigreturn));
+}
+
+static void ignore(int signal)
+{
+}
+
+/* A signal that has a handler, where there is no room for its frame. */
+static void raise_without_stack(void)
+{
+	signal(SIGUSR1, ignore);
+	__asm__ volatile("movl $16, %%esp; int $0x80"
+			 :
+			 : "a"(SYS_tgkill), "b"(getpid()), "c"(syscall(SYS_gettid)), "d"(SIGUSR1));
+}
+
 static void *end_as(void *argument)
 {
 	rest(20);
@@ -128,6 +147,12 @@ static void *end_as(void *argument)
 		return NULL;
 	case 4:
 		rest(2000);
+		return NULL;
+	case 5:
+		return_from_nothing();
+		return NULL;
+	case 6:
+		raise_without_stack();
 		return NULL;
 	default:
 		return NULL;
@@ -176,6 +201,70 @@ void part_end(void)
 	rest(30);
 	kill(child, SIGTERM);
 	say("terminated, without main", end_of(child));
+}
+
+static void leave(int signal)
+{
+	_exit(signal);
+}
+
+/* main has a bad frame, not another thread; it may have a handler for that, with its own stack. */
+static pid_t child_with_frame(intptr_t end, bool handles)
+{
+	static char room[16384];
+	const stack_t stack = { .ss_sp = room, .ss_size = sizeof(room) };
+	const struct sigaction action = { .sa_handler = leave, .sa_flags = SA_ONSTACK };
+	pid_t child = fork();
+
+	if (child)
+		return child;
+	start(sleep_for_ever, NULL);
+	start(spin, NULL);
+	if (handles) {
+		sigaltstack(&stack, NULL);
+		sigaction(SIGSEGV, &action, NULL);
+	}
+	end_as((void *)end);
+	return child;
+}
+
+/* The frames of signals, which the program has spoilt. */
+void part_frames(void)
+{
+	for (intptr_t end = 5; end <= 6; end++) {
+		say("in a thread", end_of(child_with(end, false, true)));
+		say("in a thread, without main", end_of(child_with(end, true, true)));
+		say("in main", end_of(child_with_frame(end, false)));
+		say("handled", end_of(child_with_frame(end, true)));
+	}
+}
+
+/* ---- a child that borrows this program's memory ---- */
+
+#define AS_THREAD (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD)
+
+static char stacks[2][16384];
+
+static int execute(void *unused)
+{
+	execl(myself, "threads", "-executed", NULL);
+	return 1;
+}
+
+static int execute_in_thread(void *unused)
+{
+	clone(execute, stacks[1] + sizeof(stacks[1]), AS_THREAD | CLONE_SYSVSEM, NULL);
+	for (;;)
+		pause();
+}
+
+/* Its second thread calls exec, and so gives the memory back. */
+void part_borrow(void)
+{
+	pid_t child = clone(execute_in_thread, stacks[0] + sizeof(stacks[0]),
+			    CLONE_VM | CLONE_VFORK | SIGCHLD, NULL);
+
+	say("executed", end_of(child));
 }
 
 static void *last_one(void *unused)

@@ -87,6 +87,8 @@ static const struct {
 	{ "signals", part_signals },
 	{ "pending", part_pending },
 	{ "end", part_end },
+	{ "frames", part_frames },
+	{ "borrow", part_borrow },
 	{ "last", part_last },
 	{ "stop", part_stop },
 	{ "fork", part_fork },

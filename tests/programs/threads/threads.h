@@ -65,6 +65,8 @@ void part_cancel(void);
 void part_signals(void);
 void part_pending(void);
 void part_end(void);
+void part_frames(void);
+void part_borrow(void);
 void part_last(void);
 void part_stop(void);
 void part_fork(void);
