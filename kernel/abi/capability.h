@@ -7,7 +7,7 @@
 #define LINUX_CAPABILITY_VERSION_2 0x20071026u
 #define LINUX_CAPABILITY_VERSION_3 0x20080522u
 
-/* Bits next to those of personality(2), in struct files: what prctl was asked for. It is told again;
+/* Besides the bits of personality(2), in struct files: what prctl was asked for. It is told again;
  * root has all rights anyway. */
 #define FILES_KEEPS_RIGHTS  0x01000000u
 #define FILES_NO_NEW_RIGHTS 0x02000000u
