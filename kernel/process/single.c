@@ -25,16 +25,22 @@ static void single_exception(struct trap_frame *frame)
 	process_exit(signal_of_exception(frame->vector));
 }
 
-/* Called before every return from a trap while trap_return_work is not 0. */
+/* Called before every return from a trap while trap_return_work is not 0. Signals that a call has
+ * blocked or unblocked for itself alone (ppoll) are as before once it returns. */
 static void single_before_return(struct trap_frame *frame)
 {
-	uint64_t ready = process.signals.pending & ~process.signals.blocked;
+	struct process_signals *signals = &process.signals;
+	uint64_t ready = signals->pending & ~signals->blocked;
 
 	if ((frame->cs & 3) != 3)
 		return;
 	for (int signal = 1; signal <= SIGNALS; signal++)
 		if (ready & SIGNAL_BIT(signal))
 			process_exit(signal);
+	trap_return_work = 0;
+	signals->blocked = signals->is_suspended ? signals->saved : signals->blocked;
+	signals->is_suspended = false;
+	signal_update(&process);
 }
 
 /* Its caller becomes the one task. */

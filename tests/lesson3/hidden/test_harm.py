@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 import struct
 from dataclasses import replace
+from errno import ENOSYS
 from itertools import accumulate
 
 import pytest
@@ -324,6 +325,7 @@ def test_heap_has_borders(lab):
 
 # ---- everything -------------------------------------------------------------------------------
 
+PPOLL = 309
 FIRST = 2000  # random calls whose results are compared
 
 # Not in the random calls: those that end the program or the machine, begin another program, wait
@@ -332,7 +334,7 @@ FIRST = 2000  # random calls whose results are compared
 LEFT_OUT = {
     *(1, 2, 7, 10, 11, 26, 29, 36, 37, 38, 40, 42, 72, 88, 90, 104, 114, 118, 119, 120, 142, 163),
     *(168, 173, 177, 178, 179, 190, 192, 238, 252, 267, 270, 284, 301, 302, 308, 309, 331, 27),
-    *(45, 91, 162, 9, 14, 39, 83, 92, 93, 129, 193, 194, 75, 340, 256, 319, 323, 328),
+    *(45, 91, 162, 9, 14, 39, 83, 92, 93, 129, 193, 194, 75, 340, 256, 319, 323, 328, 413, 414),
 }
 
 
@@ -355,6 +357,9 @@ def random_calls(lab: Lab, seed: int, more: int) -> tuple[int, int]:
         for number in LEFT_OUT:
             refused[number // 32] |= 1 << number % 32
         caller.write(place, words(*refused, *(value & 0xFFFFFFFF for value in values)))
+        caller.write(DATA + 0x200, bytes(24))
+        answer = caller.result(PPOLL, 0, 0, DATA + 0x200, DATA + 0x208, 8)
+        assert answer in (0, -ENOSYS), "a call that blocks signals for itself alone"
         total = run_randoms(caller, seed, FIRST, place)
         run_randoms(caller, seed ^ 1, more, place)
         before = free_pages(caller)
