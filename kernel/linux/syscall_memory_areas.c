@@ -57,7 +57,9 @@ static bool is_too_much(uint32_t more)
  * another task of the program would see the old break meanwhile. */
 static int sys_brk(struct trap_frame *frame)
 {
-	struct claim *setting = &current->process->leader->setting_break;
+	const struct process *leader = current->process->leader;
+	struct claim *setting = leader->is_borrowing ? &leader->parent->leader->setting_break
+						     : &current->process->leader->setting_break;
 
 	claim_take(setting);
 	uint32_t now = space_set_break(current->space, 0);
@@ -102,9 +104,8 @@ static int find_object(const struct mapping *mapping, struct file *file, uint32_
 	if (!file_readable(file) ||
 	    (is_shared && (mapping->protection & SPACE_WRITE) && !file_writable(file)))
 		return -EACCES;
-	if (is_shared && mapping->protection & SPACE_WRITE && file->inode &&
-	    file->inode->is_append_only)
-		return -EACCES;
+	if (is_shared && file_writable(file) && file->inode && file->inode->is_append_only)
+		return -EACCES; /* mprotect could allow writing later */
 	if (is_shared && !file_writable(file))
 		form->flags |= AREA_LOCKED;
 	form->object = file_memory(file);

@@ -307,6 +307,7 @@ static void take_place(struct process *process, struct process *leader)
 	leader->parent = NULL;
 	process->exit_signal = leader->exit_signal;
 	process->adopts = leader->adopts;
+	process->death_signal = leader->death_signal;
 	process->is_borrowing = leader->is_borrowing;
 	leader->is_borrowing = false;
 	process->children_user_ticks = leader->children_user_ticks;

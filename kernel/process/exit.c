@@ -57,16 +57,21 @@ static bool is_unwanted(const struct process *process)
 	       (action->handler == SIGNAL_IGNORE || (action->flags & SA_NOCLDWAIT));
 }
 
-/* A child whose parent ends gets the signal that it has asked for; and SIGHUP and SIGCONT, if it is
- * stopped and no process can continue it. */
+/* A stopped process that no other can continue gets SIGHUP and SIGCONT. */
+static void continue_orphan(struct process *process)
+{
+	if (process->task->life != TASK_STOPPED || !process_group_is_orphaned(process))
+		return;
+	signal_send_group(process->pgrp, SIGHUP);
+	signal_send_group(process->pgrp, SIGCONT);
+}
+
+/* For a child whose parent ends: the signal that it has asked for, too. */
 static void release_stopped(struct process *child)
 {
 	if (child->death_signal && child->task->life != TASK_ZOMBIE)
 		signal_send(child, child->death_signal);
-	if (child->task->life != TASK_STOPPED || !process_group_is_orphaned(child))
-		return;
-	signal_send_group(child->pgrp, SIGHUP);
-	signal_send_group(child->pgrp, SIGCONT);
+	continue_orphan(child);
 }
 
 /* By the status: the low seven bits are the signal that ended it, or 0 and then the exit code. If
@@ -81,7 +86,7 @@ static void tell_end(struct process *process)
 		return;
 	for (struct process *each = process_next(NULL); each; each = process_next(each))
 		if (each->pgrp == process->pgrp)
-			release_stopped(each);
+			continue_orphan(each);
 }
 
 /* May sleep: the last one to close a pipe wakes its readers, a file may have to be written. */
