@@ -301,7 +301,7 @@ static int procfs_lookup(struct inode *inode, const struct name *name, struct in
 /* ---- links ---- */
 
 /* Writes a file's path without its NUL, cut to size. Returns its length. */
-static int show_path(const struct file *file, char *target, uint32_t size)
+static int show_path(struct file *file, char *target, uint32_t size)
 {
 	char *path = path_page();
 
@@ -320,7 +320,7 @@ static int show_path(const struct file *file, char *target, uint32_t size)
 static int procfs_read_link(struct inode *inode, char *target, uint32_t size)
 {
 	const struct procfs_inode *link = (const struct procfs_inode *)inode;
-	const struct file *file = link->entry->file ? file_of(link, link->descriptor) : NULL;
+	struct file *file = link->entry->file ? file_of(link, link->descriptor) : NULL;
 
 	if (file)
 		return show_path(file, target, size);

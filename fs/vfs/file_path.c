@@ -106,15 +106,19 @@ static uint32_t nameless_path(const struct file *file, char *path, uint32_t size
 	return snprintk(path, size, form, file->inode->number) + 1;
 }
 
-int vfs_file_path(const struct file *file, char *path, uint32_t size)
+int vfs_file_path(struct file *file, char *path, uint32_t size)
 {
 	char *end = path + size - 1;
 	int length = -ENOENT;
 
+	file->references++; /* its process may close it while a directory is read */
 	*end = '\0';
 	if (inode_is(file->inode, S_IFDIR))
 		length = complete_path(file->inode, path, size, end);
 	else if (file->directory && prepend_name(file->inode, file->directory, path, &end) == 0)
 		length = complete_path(file->directory, path, size, end);
-	return length == -ENOENT ? (int32_t)nameless_path(file, path, size) : length;
+	if (length == -ENOENT)
+		length = (int32_t)nameless_path(file, path, size);
+	file_release(file);
+	return length;
 }

@@ -30,4 +30,4 @@ int vfs_rename(struct inode *start, const char *path, struct inode *new_start, c
 int vfs_directory_path(struct inode *directory, char *path, uint32_t size);
 
 /* The same for an open file; for one without a name a text in its place. size is at least 64. */
-int vfs_file_path(const struct file *file, char *path, uint32_t size);
+int vfs_file_path(struct file *file, char *path, uint32_t size);
