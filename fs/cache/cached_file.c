@@ -29,8 +29,9 @@
 #include "mm/page_alloc.h"
 #include "mm/page_table.h"
 
-#define FIRST_WINDOW 4u /* pages, at the beginning of a file */
-#define FAULT_WINDOW 8u /* for areas: a program's code is not read sequentially, but nearby */
+#define FIRST_WINDOW 4u	 /* pages, at the beginning of a file */
+#define FAULT_WINDOW 8u	 /* for areas: a program's code is not read sequentially, but nearby */
+#define READ_TRIES   64u /* of a run that is written past the cache all the time */
 #define RUN_PAGES    (CACHED_RUN >> PAGE_SHIFT)
 
 static const struct memory_object_ops *core_ops; /* of mm/page_cache.c */
@@ -68,11 +69,11 @@ static uint32_t window_at(struct cached_file *file, uint32_t index, uint32_t lea
 }
 
 /* Reads a run, as it is on the disk when this returns. If it changed meanwhile, or is about to,
- * once more, and nobody may write then. */
+ * again, and nobody may write back then; what is written past the cache still may be. */
 static int read_run(struct cached_file *file, uint32_t index, void *run, uint32_t *count)
 {
 	uint64_t offset = (uint64_t)index << PAGE_SHIFT;
-	uint32_t changes = file->changes;
+	uint32_t changes = file->changes, tries = READ_TRIES;
 	int error = file->ops->read(file, offset, run, *count << PAGE_SHIFT);
 
 	if (error && *count > 1) { /* what was read ahead is nobody's error */
@@ -83,7 +84,10 @@ static int read_run(struct cached_file *file, uint32_t index, void *run, uint32_
 		      (index >= file->run_end || index + *count <= file->run_first)))
 		return error;
 	mutex_lock(&file->write_back);
-	error = file->ops->read(file, offset, run, *count << PAGE_SHIFT);
+	do {
+		changes = file->changes;
+		error = file->ops->read(file, offset, run, *count << PAGE_SHIFT);
+	} while (!error && changes != file->changes && --tries > 0);
 	mutex_unlock(&file->write_back);
 	return error;
 }

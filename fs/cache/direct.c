@@ -114,6 +114,8 @@ int cached_file_direct(struct cached_file *file, struct buffer *buffer, uint64_t
 		cached_file_drop(file, first, end, false);
 	int moved = direct_runs(file, buffer, offset, write);
 
+	if (write && moved < 0) /* some may be on the disk all the same */
+		cached_file_doubt(file, first, end);
 	if (write && moved > 0)
 		cached_file_drop(file, (offset + PAGE_SIZE - 1) >> PAGE_SHIFT,
 				 (offset + moved) >> PAGE_SHIFT, true);

@@ -312,6 +312,12 @@ void cached_file_discard(struct cached_file *file, uint64_t from, uint64_t end)
 			 last < CACHED_FILE_MOST ? last >> PAGE_SHIFT : UINT32_MAX, true);
 }
 
+void cached_file_doubt(struct cached_file *file, uint32_t first, uint32_t end)
+{
+	file->changes++;
+	cached_file_drop(file, first, end, false);
+}
+
 void cached_file_cut(struct cached_file *file, uint64_t size)
 {
 	uint32_t first = (size + PAGE_SIZE - 1) >> PAGE_SHIFT;

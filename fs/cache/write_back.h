@@ -89,6 +89,9 @@ void cached_file_drop(struct cached_file *file, uint32_t first, uint32_t end, bo
  * disk was changed, so that nothing older is written after it. */
 void cached_file_discard(struct cached_file *file, uint64_t from, uint64_t end);
 
+/* What is on the disk in these pages is not known any more: clean ones are read again. */
+void cached_file_doubt(struct cached_file *file, uint32_t first, uint32_t end);
+
 /* Writes back all files, and waits for what other tasks are writing (`is_due`: or only those that
  * have been dirty for long, without waiting). */
 void cached_files_write_back(bool is_due);

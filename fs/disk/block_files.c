@@ -274,6 +274,8 @@ static int change_range(const struct file *file, uint32_t argument,
 
 	if (!error)
 		cached_file_discard(cached, range[0], range[0] + range[1]);
+	else
+		cached_file_doubt(cached, 0, UINT32_MAX);
 	mutex_unlock(&cached->write_back);
 	mutex_unlock(&block->turn);
 	return error;

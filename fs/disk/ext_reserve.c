@@ -9,12 +9,12 @@
  * its map (ext_map_worst: three blocks of pointers, or a node of each level of the extent tree, for
  * each page), and nothing but write-back may allocate it. The library keeps that for every
  * allocation (fs/ext/allocate.c): data past the cache, directories, symbolic links, attributes and
- * maps. The last 9 blocks of a disk with 4 KiB blocks and pointers:
+ * maps. The last 41 blocks of a disk with 4 KiB blocks and pointers (a name asks for 32):
  *
- *	write a page	4 reserved, 5 free for all
- *	mkdir		1 allocated, 4 free for all
- *	write a page	8 reserved, none free for all
- *	mkdir		the two pages go to the disk first, and need 2 blocks: 6 free for all
+ *	write a page	4 reserved, 37 free for all
+ *	mkdir		1 allocated, 36 free for all
+ *	write 2 pages	12 reserved, 28 free for all
+ *	mkdir		the pages go to the disk first, and need 3 blocks of the 12
  *
  * So a reservation is never the reason for ENOSPC: who finds too little that is free for all has
  * the dirty pages written back, and only then is the disk full. Half of what is free for all is

@@ -116,6 +116,8 @@ static int punch_blocks(struct disk_inode *inode, uint64_t first, uint64_t last)
 	mutex_unlock(&inode->mount->lock);
 	if (!error)
 		cached_file_discard(&inode->pages, first, last);
+	else /* some blocks may be freed */
+		cached_file_doubt(&inode->pages, 0, UINT32_MAX);
 	mutex_unlock(&inode->pages.write_back);
 	return error;
 }

@@ -166,8 +166,8 @@ void disk_commit_old(void)
 		return;
 	last = time_ns();
 	for (struct disk_mount *mount = disk_mounts; mount; mount = mount->next) {
-		if (!mount->root || mount->read_only)
-			continue;
+		if (!mount->root || mount->read_only || ext_is_read_only(mount->fs))
+			continue; /* the last: its journal has ended, and no commit can succeed */
 		mount->workers++; /* so that it stays */
 		disk_store_all(mount);
 		disk_commit(mount);

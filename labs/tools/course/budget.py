@@ -53,7 +53,7 @@ BY_LESSON = 2_800  # of the core, added
 #     409  fs/sys        /sys/block
 #     467  others
 # The limit was set before there was any of it, for a half that only reads; that half has 3,400.
-STILL = {"breadth": 15_100, "storage": 17_100}
+STILL = {"breadth": 15_100, "storage": 17_120}
 BEGINNING, END = "<!-- make budget -->\n", "<!-- end of make budget -->\n"
 
 
