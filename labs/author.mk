@@ -78,7 +78,7 @@ fuzz: setup
 
 layouts: setup-test
 	@$(ALONE) $(MAKE) -s LESSON=storage image-direct user-programs
-	@$(IN_MEMORY) LAYOUTS='$(or $(LAYOUTS),all)' $(PYTHON) -m pytest $(AT_ONCE) tests/test_ext_layouts.py
+	@$(IN_MEMORY) LAYOUTS=$(call quoted,$(or $(LAYOUTS),all)) $(PYTHON) -m pytest $(AT_ONCE) tests/test_ext_layouts.py
 
 faults: setup-test
 	@$(IN_MEMORY) FAULTS=all $(PYTHON) -m pytest $(AT_ONCE) tests/test_vfs_faults.py
@@ -89,7 +89,7 @@ fsx: setup
 		$(if $(TOGETHER),$(call option,TASKS,tasks)) $(call option,COUNT,count) $(call option,KIND,kind)
 
 full-disks: setup
-	@$(MAKE) -s LESSON=storage image-direct user-programs
+	@$(ALONE) $(MAKE) -s LESSON=storage image-direct user-programs
 	@$(AS_CHILD) $(PYTHON) -m labs.storage.full_disks --seed $(call quoted,$(SEED)) \
 		$(call option,KIND,kind) $(call option,WAY,way)
 
@@ -107,8 +107,8 @@ budget: setup
 tables: setup
 	@$(PYTHON) -m labs.tools.course.tables
 
-setup-suite:
-	@labs/tools/setup/setup.sh suite
+setup-suite: unix-lines
+	@$(SETUP) suite
 
 # All lessons, unless one is named.
 THE_LESSON = $(if $(filter command environment override,$(origin LESSON)),--lesson $(call quoted,$(LESSON)))

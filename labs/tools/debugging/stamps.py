@@ -81,6 +81,8 @@ def run_to(address: int, path: Path, monitor: Monitor, guest_limit: float) -> bo
         while packet("OK") not in answer and (more := stub.recv(1 << 10)):
             answer += more
         stub.sendall(packet("c"))  # and no more: any byte would stop the machine
+        while stub.recv(1) not in (b"+", b""):  # before that it may not run yet
+            pass
         patience = Patience(RUN_SECONDS)
         while (state := monitor.execute("query-status")["status"]) == "running":
             if monitor.whole_seconds() >= guest_limit or patience.is_over():
