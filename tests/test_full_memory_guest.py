@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
 from tests.host.ext.images import MIB, make_image
-from tests.test_ext_write_guest import guest, programs  # noqa: F401 (fixtures)
+from tests.test_ext_write_guest import guest  # noqa: F401 (fixture)
+
+
+@pytest.fixture
+def programs(tmp_path) -> Path:
+    """None: the root is in memory, too."""
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    return folder
 
 
 def test_programs_start_when_files_have_all_memory(guest, tmp_path):  # noqa: F811

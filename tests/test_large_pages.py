@@ -39,7 +39,7 @@ pages of 4 MiB: 0
 pages of 2 MiB: Invalid argument
 too many: Cannot allocate memory
 neither shared nor private: Invalid argument
-of a file: Invalid argument
+of a file: Bad file descriptor
 """
 
 

@@ -116,7 +116,7 @@ UNUSED = {
     *((177, 2), (421, 2), (240, 5), (422, 5)),  # where a signal came; another kind of futex
     *((21, 1), (21, 2), (21, 3), (21, 5), (22, 1), (52, 1)),  # mount: the storage lab's kernel
     *((259, 2), (259, 3), (260, 3), (260, 4), (261, 2)),  # lesson 6: programs/threads
-    *((408, 2), (409, 3), (409, 4), (321, 2), (327, 2), (356, 1)),
+    *((408, 2), (409, 3), (409, 4), (321, 2), (327, 2), (356, 1), (420, 2), (420, 4)),
     *((369, 5), (371, 5)),  # the other end of a pair has no address
     *((364, 2), (364, 3)),  # who connects: tests/programs/threads
     *((226, 3), (227, 3), (228, 3), (229, 3), (230, 3), (231, 3)),  # values of attributes, which
