@@ -37,7 +37,7 @@ static void single_before_return(struct trap_frame *frame)
 	for (int signal = 1; signal <= SIGNALS; signal++)
 		if (ready & SIGNAL_BIT(signal))
 			process_exit(signal);
-	trap_return_work = 0;
+	trap_return_work &= ~WORK_SIGNAL;
 	signals->blocked = signals->is_suspended ? signals->saved : signals->blocked;
 	signals->is_suspended = false;
 	signal_update(&process);

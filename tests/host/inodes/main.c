@@ -101,6 +101,11 @@ int ext_release(struct ext_inode *inode)
 	return 0;
 }
 
+bool ext_is_read_only(const struct ext_fs *fs)
+{
+	return false;
+}
+
 int ext_commit(struct ext_fs *fs)
 {
 	commits++;
