@@ -299,12 +299,12 @@ int ext_zero_gap(struct ext_inode *inode)
 }
 
 /* When the disk is full, a commit may free blocks; and half as much leaves some for the map. So
- * each -ENOSPC halves what is tried, a single byte is tried again only while a commit frees some,
- * and the loop ends. */
+ * each -ENOSPC halves what is tried, a single byte is tried again once, and the loop ends. */
 int ext_write(struct ext_inode *inode, uint64_t offset, const void *data, uint32_t length)
 {
 	uint64_t limit = ext_size_limit(inode);
 	uint32_t done = 0, most = length;
+	bool is_last = false;
 	int error;
 
 	if (!ext_is_regular(inode) || length > INT32_MAX)
@@ -323,8 +323,10 @@ int ext_write(struct ext_inode *inode, uint64_t offset, const void *data, uint32
 
 		if (part > 0) {
 			done += (uint32_t)part;
-		} else if (part == -ENOSPC && (ext_commit_for_space(inode->fs) || rest > 1)) {
-			most = rest > 1 ? rest / 2 : 1;
+		} else if (part == -ENOSPC && (rest > 1 || !is_last)) {
+			ext_commit_for_space(inode->fs);
+			is_last = rest == 1;
+			most = (rest + 1) / 2;
 		} else {
 			error = (int)part;
 		}
