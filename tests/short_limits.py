@@ -19,6 +19,11 @@ def pytest_configure() -> None:
 
 
 def start(this: Any, config: Any, *more: Any, **options: Any) -> None:
-    """Makes a machine's limits as short; those that a test has chosen shorter stay."""
-    limits = {name: min(getattr(config, name), SECONDS) for name in ("guest_limit", "wall_limit")}
+    """Makes a machine's limits as short; those that a test has chosen shorter, or longer than
+    usual, stay."""
+    limits = {
+        name: min(getattr(config, name), SECONDS)
+        for name in ("guest_limit", "wall_limit")
+        if getattr(config, name) <= getattr(type(config), name)
+    }
     FULL_START(this, replace(config, **limits), *more, **options)

@@ -284,7 +284,8 @@ def test_conversation_that_ends_early(assemble: Assemble) -> None:
 
 
 def test_conversation_that_takes_too_long(assemble: Assemble) -> None:
-    with Machine(with_changes(assemble("echo"), icount=8)) as machine:
+    long = 36000  # a guest at this rate passes seconds before the host has asked
+    with Machine(with_changes(assemble("echo"), icount=8, guest_limit=long)) as machine:
         machine.expect("> ")
         begin = machine.guest_seconds()
         with pytest.raises(
