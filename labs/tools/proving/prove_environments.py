@@ -20,10 +20,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from labs.tools.course.exercises import ROOT, every_lesson, name_of, number_of, word_of
+from labs.tools.course.exercises import ROOT, name_of, number_of, word_of
 from labs.tools.machine.command import in_a_line, own_environment
 from labs.tools.machine.work_folder import command_folder
-from labs.tools.proving.prove_repeat import Draft, differences, drafts, write_draft
+from labs.tools.proving.prove_repeat import Draft, agreement, differences, drafts, write_draft
 
 REPORTS = ("report.txt", "results.json", "junit.xml")
 GRADE_SECONDS = 3600
@@ -136,10 +136,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     made.add_argument("--seed", default="2010", help="which submissions, and which questions")
     made.add_argument("--only", default="", help="environments with this in their name")
     options = made.parse_args(arguments)
-    numbers = [options.lesson] if options.lesson else list(every_lesson())
-    held = [check(number, options) for number in numbers]
-    print("all reports agree" if all(held) else "REPORTS DIFFER")
-    return 0 if all(held) else 1
+    return agreement(check, options)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import difflib
 import random
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -132,6 +132,15 @@ def check(lesson: int, options: argparse.Namespace) -> bool:
     return held
 
 
+def agreement(check: Callable[[int, argparse.Namespace], bool], options: argparse.Namespace) -> int:
+    """Calls `check` for the lesson of the options, or for each, and prints whether all reports
+    agree. Returns the exit status."""
+    numbers = [options.lesson] if options.lesson else list(every_lesson())
+    held = [check(number, options) for number in numbers]
+    print("all reports agree" if all(held) else "REPORTS DIFFER")
+    return 0 if all(held) else 1
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command. Returns its exit status."""
     made = argparse.ArgumentParser(prog="prove_repeat", description=__doc__.partition("\n")[0])
@@ -142,10 +151,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     made.add_argument("--load", type=int, default=LOAD, help="processes that calculate meanwhile")
     made.add_argument("--seed", default="2010", help="which submissions, and which questions")
     options = made.parse_args(arguments)
-    numbers = [options.lesson] if options.lesson else list(every_lesson())
-    held = [check(number, options) for number in numbers]
-    print("all reports agree" if all(held) else "REPORTS DIFFER")
-    return 0 if all(held) else 1
+    return agreement(check, options)
 
 
 if __name__ == "__main__":
