@@ -11,6 +11,7 @@ import pytest
 
 from labs.storage import fsx
 from labs.storage.fsx import Answers, Exercise, differing_lines, summary
+from labs.storage.linux_program import COMPILER
 from labs.tools.guest.package import Package, PackageError
 from labs.tools.machine import linux
 from tests.building import make
@@ -20,8 +21,8 @@ KEPT = json.loads(fsx.KEPT.read_text()) if fsx.KEPT.exists() else {"kinds": {}}
 
 @pytest.fixture(scope="session")
 def storage_kernel():
-    if not shutil.which(fsx.COMPILER[0]):
-        pytest.skip(f"there is no {fsx.COMPILER[0]} here")
+    if not shutil.which(COMPILER[0]):
+        pytest.skip(f"there is no {COMPILER[0]} here")
     make("LESSON=storage", "image-direct", "user-programs")
 
 

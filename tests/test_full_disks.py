@@ -9,6 +9,7 @@ import pytest
 
 from labs.storage import full_disks
 from labs.storage.full_disks import Filled
+from labs.storage.linux_program import COMPILER
 from tests.building import make
 
 SAMPLE = {
@@ -20,8 +21,8 @@ SAMPLE = {
 
 @pytest.mark.parametrize("kind", SAMPLE)
 def test_nothing_that_was_accepted_is_lost(tmp_path, kind):
-    if not shutil.which(full_disks.COMPILER[0]):
-        pytest.skip(f"there is no {full_disks.COMPILER[0]} here")
+    if not shutil.which(COMPILER[0]):
+        pytest.skip(f"there is no {COMPILER[0]} here")
     make("LESSON=storage", "image-direct", "user-programs")
     found, wrong = full_disks.fill(tmp_path, kind, SAMPLE[kind], 2010)
     assert not wrong, wrong

@@ -12,9 +12,10 @@ import pytest
 
 from labs.storage import together
 from labs.storage.crash import tasks, tasks_model
-from labs.storage.crash.tasks_guest import COMPILER, SOURCES, Run
+from labs.storage.crash.tasks_guest import SOURCES, Run
 from labs.storage.crash.tasks_model import CELL, CELLS, Call, Change, Kind, Model, State, span
 from labs.storage.crash.tasks_mutants import MUTANTS
+from labs.storage.linux_program import COMPILER
 from tests.building import ROOT, make
 
 SEED = 2010

@@ -30,6 +30,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+from labs.storage.linux_program import linux_program
 from labs.tools.guest.initramfs import Entry, regular
 from labs.tools.guest.package import PackageError
 from labs.tools.guest.programs import COMMAND, busybox, guest_root
@@ -49,7 +50,6 @@ KEPT = Path(__file__).with_name("fsx_linux.json")
 
 KEPT_SEED = 2010
 KEPT_COUNTS = {"ext4-4k": 20_000, "ext2-4k": 3000, "ext3-4k": 3000, "ext4-1k": 3000}
-COMPILER = ("i686-linux-gnu-gcc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-static", "-no-pie")
 KINDS = {
     "ext2-1k": "-t ext2 -b 1024",
     "ext2-4k": "-t ext2 -b 4096",
@@ -107,19 +107,6 @@ class Answers:
     seconds: float = 0
 
 
-def build() -> Path:
-    """The program, compiled if a source is newer."""
-    sources = sorted(SOURCES.glob("*.[ch]"))
-    newest = max(path.stat().st_mtime for path in sources)
-    if not PROGRAM.exists() or PROGRAM.stat().st_mtime < newest:
-        PROGRAM.parent.mkdir(parents=True, exist_ok=True)
-        new = PROGRAM.with_name(f"fsx.{os.getpid()}")
-        files = [str(path) for path in sources if path.suffix == ".c"]
-        subprocess.run([*COMPILER, *files, "-o", str(new)], check=True)
-        new.replace(PROGRAM)
-    return PROGRAM
-
-
 def tool(*words: str, check: bool = True) -> str:
     """What one of e2fsprogs says."""
     environment = {**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin"}
@@ -157,7 +144,7 @@ def ours(directory: Path, script: str, drives: list[Drive], program: Entry) -> C
 def linux_fingerprint(exercise: Exercise) -> str:
     """Changes with whatever changes Linux's answers."""
     digest = hashlib.sha256(f"{exercise} {exercise.script()} {KINDS[exercise.kind]}".encode())
-    digest.update(build().read_bytes() + linux_package().sha256.encode())
+    digest.update(linux_program(SOURCES, PROGRAM).read_bytes() + linux_package().sha256.encode())
     return digest.hexdigest()[:16]
 
 
@@ -219,7 +206,7 @@ def answers_of(kernel: str, exercise: Exercise, image: Path, directory: Path) ->
     """Runs a kernel with a copy of the image. Raises ExerciseError."""
     copy = directory / f"{kernel}.img"
     shutil.copyfile(image, copy)
-    program = regular("bin/fsx", build().read_bytes())
+    program = regular("bin/fsx", linux_program(SOURCES, PROGRAM).read_bytes())
     started = time.monotonic()
     config = KERNELS[kernel](directory, exercise.script(), [Drive(copy, 1, writable=True)], program)
     result = run(config)

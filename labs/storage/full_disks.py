@@ -12,16 +12,15 @@ must be there.
 from __future__ import annotations
 
 import argparse
-import os
 import re
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from labs.storage.fsx import BUILD, COMPILER, ROOT, check_of, tool
+from labs.storage.fsx import BUILD, ROOT, check_of, tool
+from labs.storage.linux_program import linux_program
 from labs.tools.guest.initramfs import regular
 from labs.tools.guest.programs import COMMAND, busybox, guest_root
 from labs.tools.machine.command import in_a_line
@@ -81,18 +80,6 @@ def ways() -> list[str]:
     return WAY.findall((SOURCES / "ways.c").read_text())
 
 
-def build(place: Path = PROGRAM) -> Path:
-    """The program, compiled if a source is newer."""
-    sources = sorted(SOURCES.iterdir())
-    if not place.exists() or place.stat().st_mtime < max(each.stat().st_mtime for each in sources):
-        place.parent.mkdir(parents=True, exist_ok=True)
-        new = place.with_name(f"full.{os.getpid()}")
-        files = [str(each) for each in sources if each.suffix == ".c"]
-        subprocess.run([*COMPILER, *files, "-o", str(new)], check=True)
-        new.replace(place)
-    return place
-
-
 def script(names: Iterable[str], seed: int) -> str:
     """Commands for the guest's shell: a way after the other, each on a disk that is empty."""
     return (
@@ -111,10 +98,11 @@ def fill(directory: Path, kind: str, names: list[str], seed: int) -> tuple[list[
         file.truncate(SIZES.get(kind, SIZE))
     tool("mke2fs", "-q", "-F", *KINDS[kind].split(), str(image))
     files = guest_root(BUILD / "user/bin", busybox(), command=script(names, seed))
+    program = linux_program(SOURCES, PROGRAM)
     config = Config(
         boot="direct",
         kernel=BUILD / "storage/kernel.elf",
-        initramfs=write_archive(directory, [*files, regular("bin/full", build().read_bytes())]),
+        initramfs=write_archive(directory, [*files, regular("bin/full", program.read_bytes())]),
         settings=(("cmd", f"/bin/sh /{COMMAND}"), ("disk", "dma-interrupt")),
         drives=(Drive(image, 1, writable=True),),
         memory=MEMORY_MIB,

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -23,6 +21,7 @@ from labs.storage.crash.log import read_log
 from labs.storage.crash.tasks_model import Model, finished, read_calls
 from labs.storage.guest_trace import Record as Trace
 from labs.storage.guest_trace import parse_trace
+from labs.storage.linux_program import linux_program
 from labs.tools.guest.initramfs import archive, regular
 from labs.tools.guest.programs import guest_root
 from labs.tools.machine.machine import run
@@ -30,7 +29,6 @@ from labs.tools.machine.qemu_command import Config, Drive
 
 SOURCES = ROOT / "tests/programs/tasks"
 PROGRAM = ROOT / "build/tasks/tasks"
-COMPILER = ("i686-linux-gnu-gcc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-static", "-no-pie")
 KERNEL = ROOT / "build/storage/kernel.elf"
 REPORT_BYTES = MIB
 DRIVE = "hdb"
@@ -76,19 +74,6 @@ KINDS = {
 }
 
 
-def build() -> Path:
-    """The program, compiled if a source is newer."""
-    sources = sorted(SOURCES.glob("*.[ch]"))
-    newest = max(path.stat().st_mtime for path in sources)
-    if not PROGRAM.exists() or PROGRAM.stat().st_mtime < newest:
-        PROGRAM.parent.mkdir(parents=True, exist_ok=True)
-        new = PROGRAM.with_name(f"tasks.{os.getpid()}")
-        files = [str(path) for path in sources if path.suffix == ".c"]
-        subprocess.run([*COMPILER, *files, "-o", str(new)], check=True)
-        new.replace(PROGRAM)
-    return PROGRAM
-
-
 def make_image(image: Path, kind: Kind) -> None:
     """An empty file system, always the same."""
     with image.open("wb") as file:
@@ -106,7 +91,7 @@ def machine(
 ) -> Config:
     """The kernel with the program as its only one."""
     root = place / "initramfs"
-    program = regular("bin/tasks", build().read_bytes())
+    program = regular("bin/tasks", linux_program(SOURCES, PROGRAM).read_bytes())
     root.write_bytes(archive([*guest_root(ROOT / "build/user/bin", None), program]))
     return Config(
         boot="direct",

@@ -6,7 +6,8 @@ import re
 import subprocess
 from pathlib import Path
 
-from labs.storage.fsx import COMPILER, ROOT
+from labs.storage.fsx import ROOT
+from labs.storage.linux_program import COMPILER
 from labs.tools.guest.initramfs import Entry, regular
 
 LIBRARY = [ROOT / f"labs/storage/blob/{name}.c" for name in ("log", "index")]

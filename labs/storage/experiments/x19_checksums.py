@@ -24,7 +24,8 @@ from labs.storage.experiments.damage import (
     make_versions,
 )
 from labs.storage.experiments.guest import run_guest
-from labs.storage.fsx import COMPILER, ROOT
+from labs.storage.fsx import ROOT
+from labs.storage.linux_program import COMPILER
 from labs.storage.pages import both, label, legend, mark_prediction, pictures
 from labs.tools.course.measurement import Question
 from labs.tools.guest.initramfs import Entry, regular

@@ -9,10 +9,10 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from labs.bench.counting import compile_plugin
-from labs.storage import fsx
 from labs.storage.disk_model import drive, replay
 from labs.storage.experiments.base import About, Data, Table, Where
 from labs.storage.experiments.guest import Phase, run_guest
+from labs.storage.linux_program import COMPILER
 from labs.storage.pages import both, legend, mark_prediction, pictures
 from labs.tools.course.measurement import Question
 from labs.tools.guest.initramfs import Entry, regular
@@ -34,7 +34,7 @@ def programs(place: Path) -> tuple[Entry, Path]:
     """A program that does nothing but mark a place for the plugin, and the plugin."""
     source, program = place / "count.s", place / "count"
     source.write_text(MARK)
-    words = [fsx.COMPILER[0], "-static", "-nostdlib", str(source), "-o", str(program)]
+    words = [COMPILER[0], "-static", "-nostdlib", str(source), "-o", str(program)]
     subprocess.run(words, check=True)
     return regular("bin/count", program.read_bytes()), compile_plugin(place)
 
