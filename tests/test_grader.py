@@ -35,7 +35,7 @@ from labs.tools.proving.prove_mutants import (
     changed_files,
     mutant_job,
     mutants_of,
-    read_mutant,
+    read_mutants,
     verdict,
 )
 from tests.building import make
@@ -191,7 +191,7 @@ def test_grade_says_what_is_wrong(arguments, capsys):
 # ---- mutants and cheats as data -----------------------------------------------------------------
 
 MUTANT = """\
-exercise = "1.3"
+[x]
 file = "kernel/lib/format.c"
 title = "t"
 pitfall = "p"
@@ -201,26 +201,26 @@ new = 'x'
 """
 
 
-def mutant(tmp_path: Path, old: str, **changes: object):
-    (tmp_path / "1.3-x.toml").write_text(MUTANT.format(old=old))
-    return replace(read_mutant(tmp_path / "1.3-x.toml"), **changes)
+def mutant(old: str, **changes: object):
+    (read,) = read_mutants("1.3", MUTANT.format(old=old))
+    return replace(read, **changes)
 
 
 @pytest.mark.parametrize(("old", "count"), [("no such text", 0), ("return", "[0-9]+")])
-def test_mutant_must_apply_once(tmp_path, old, count):
+def test_mutant_must_apply_once(old, count):
     with pytest.raises(
         MutantError, match=f"the old text is there {count} times in kernel/lib/format.c"
     ):
-        changed_files(mutant(tmp_path, old))
+        changed_files(mutant(old))
 
 
-def test_mutant_changes_only_files_of_its_exercise(tmp_path):
+def test_mutant_changes_only_files_of_its_exercise():
     with pytest.raises(MutantError, match=r"no file of exercise 1\.3"):
-        changed_files(mutant(tmp_path, "x", edits=(("kernel/report/panic.c", "a", "b"),)))
+        changed_files(mutant("x", edits=(("kernel/report/panic.c", "a", "b"),)))
 
 
 def test_mutant_names_a_hidden_test(tmp_path):
-    visible = mutant(tmp_path, "x", caught_by="tests/lesson1/visible/test_format.py::test_numbers")
+    visible = mutant("x", caught_by="tests/lesson1/visible/test_format.py::test_numbers")
     with pytest.raises(MutantError, match="no hidden test"):
         mutant_job(visible, tmp_path)
     assert "there is no test" in verdict(visible, []).error

@@ -19,6 +19,7 @@ from labs.tools.proving.mistakes import (
     chosen,
     comparable,
     differences,
+    kept_in,
     mistake_from,
     mistakes_of,
 )
@@ -48,8 +49,9 @@ def test_each_mistake_applies_and_is_listed_once():
 
 
 def test_what_is_kept_belongs_to_a_mistake():
-    kept = {path.name for path in GOLDEN.iterdir()}
-    assert kept == {mistake.golden.name for mistake in every_mistake() if not mistake.silent}
+    kept = [(path, name) for path in sorted(GOLDEN.iterdir()) for name in kept_in(path)]
+    shown = [each for each in every_mistake() if not each.silent]
+    assert sorted(kept) == sorted((each.golden, each.id) for each in shown)
 
 
 @pytest.mark.parametrize("lesson", every_lesson())

@@ -5,8 +5,9 @@
 
 tests/mistakes/lessonN.toml lists the mistakes. Each is put into the reference, and graded as
 `make grade EX=...` does in a student's tree: the visible tests, with the advice. What that prints
-is compared with tests/mistakes/golden/ID.txt; --renew writes that file (read it as a student would,
-then commit it). tests/mistakes/README.md describes the fields. Exit status: 0 when all is as kept.
+is compared with what tests/mistakes/golden has of it, in a file for each exercise; --renew writes
+it there (read it as a student would, then commit it). tests/mistakes/README.md describes the
+fields. Exit status: 0 when all is as kept.
 """
 
 from __future__ import annotations
@@ -74,6 +75,7 @@ VARYING = (
 
 
 NOT_WRAPPED = 10_000  # columns
+HEADING = re.compile(r"^==== (\S+) ====\n", re.MULTILINE)  # of a mistake, in a golden file
 
 
 class MistakeError(ValueError):
@@ -103,8 +105,8 @@ class Mistake:
 
     @property
     def golden(self) -> Path:
-        """The file with what the student reads."""
-        return GOLDEN / f"{self.id}.txt"
+        """The file with what the student reads, after this and the exercise's other mistakes."""
+        return GOLDEN / f"{self.exercise}.txt"
 
     @property
     def exercises(self) -> list[Exercise]:
@@ -219,22 +221,29 @@ def differences(mistake: Mistake, text: str) -> str:
         return "all visible tests pass; should it be silent, say why in `silent`"
     if mistake.shows not in text:
         return f"the student does not read {mistake.shows!r}, but\n{text}"
-    if not mistake.golden.exists():
-        return f"there is no {mistake.golden.relative_to(ROOT)}; {again}\n{text}"
-    kept = comparable(mistake.golden.read_text())
+    kept = comparable(kept_in(mistake.golden).get(mistake.id, ""))
+    if not kept:
+        return f"it is not in {mistake.golden.relative_to(ROOT)}; {again}\n{text}"
     if kept == text:
         return ""
     lines = difflib.unified_diff(kept.splitlines(), text.splitlines(), "kept", "now", lineterm="")
     return f"the student reads something else; {again}\n" + "\n".join(lines)
 
 
+def kept_in(path: Path) -> dict[str, str]:
+    """What a file has: a heading for each mistake, and what the student reads."""
+    texts = HEADING.split(path.read_text())[1:] if path.exists() else []
+    return dict(zip(texts[::2], texts[1::2], strict=True))
+
+
 def renew(mistake: Mistake, text: str) -> None:
-    """Keeps what the student reads; nothing is kept of a silent one."""
+    """Keeps what the student reads, in the order of names; nothing is kept of a silent one."""
+    texts = kept_in(mistake.golden)
+    texts.pop(mistake.id, None)
+    if not mistake.silent:
+        texts[mistake.id] = comparable(text)
     GOLDEN.mkdir(parents=True, exist_ok=True)
-    if mistake.silent:
-        mistake.golden.unlink(missing_ok=True)
-    else:
-        mistake.golden.write_text(comparable(text))
+    mistake.golden.write_text("".join(f"==== {name} ====\n{texts[name]}" for name in sorted(texts)))
 
 
 # ---- the command --------------------------------------------------------------------------------

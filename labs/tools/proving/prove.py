@@ -54,8 +54,10 @@ from labs.tools.proving.prove_mutants import (
     Mutant,
     MutantError,
     Verdict,
+    file_of,
     mutant_job,
     mutants_of,
+    read_mutants,
     verdict,
 )
 from labs.tools.proving.prove_ways import Way, way_error, way_job, ways_of
@@ -202,7 +204,7 @@ def chosen(lesson: int, options: argparse.Namespace) -> Proof:
         )
     elif options.changed:
         files = changed_paths()
-        mutants = [mutant for mutant in mutants if mutant.places & files]
+        mutants = [each for each in mutants if each.places & files or is_new(each, files)]
         cheats = [cheat for cheat in cheats if any(cheat.name in path for path in files)]
         ways = [way for way in ways if way.places & files]
     elif options.sample is not None:
@@ -228,6 +230,16 @@ def changed_paths() -> set[str]:
     command = ["git", "status", "--porcelain", "--untracked-files=all"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     return {line[3:].rpartition(" -> ")[2] for line in done.stdout.splitlines()}
+
+
+def is_new(mutant: Mutant, changed: set[str]) -> bool:
+    """Whether the last commit has no such mutant."""
+    path = str(file_of(mutant.exercise).relative_to(ROOT))
+    if path not in changed:
+        return False
+    command = ["git", "show", f"HEAD:{path}"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return mutant not in read_mutants(mutant.exercise, done.stdout)
 
 
 def add_changes(

@@ -1,6 +1,7 @@
-"""Mutants: the reference with one real bug put back, as data in tests/mutants/*.toml.
+"""Mutants: the reference with one real bug put back, as data in tests/mutants, a file for each
+exercise. In 1.3.toml this is the mutant 1.3-no-sign:
 
-exercise = "1.3"
+[no-sign]
 title = "..."        what is wrong, in a sentence
 pitfall = "..."      the pitfall of the course that it stands for
 file = "kernel/lib/format.c"
@@ -8,8 +9,8 @@ old = '...'          text that is in the file exactly once
 new = '...'
 caught_by = "tests/lesson1/hidden/test_format.py::test_numbers"
 
-Several edits are [[edit]] tables with file, old and new; compiles = false for one that the build
-refuses. mode = "slower" for a bug that only the second clock rate shows.
+Several edits are [[no-sign.edit]] tables with file, old and new; compiles = false for one that the
+build refuses. mode = "slower" for a bug that only the second clock rate shows.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from labs.tools.course.exercises import ROOT, by_id, lesson_of, name_of
+from labs.tools.course.exercises import ROOT, by_id, lesson_of, name_of, of_lesson
 from labs.tools.grading.graded_tree import open_tree
 from labs.tools.grading.lab_plan import Job
 from labs.tools.grading.test_run import TestResult, function_of
@@ -62,9 +63,8 @@ class Mutant(Change):
 
     @property
     def places(self) -> set[str]:
-        """The files that it depends on: those it changes, its test, and its own."""
-        own = str((DIRECTORY / f"{self.name}.toml").relative_to(ROOT))
-        return {own, self.caught_by.partition("::")[0], *(path for path, _, _ in self.edits)}
+        """The files that it depends on, besides its own: those it changes, and its test."""
+        return {self.caught_by.partition("::")[0], *(path for path, _, _ in self.edits)}
 
 
 @dataclass(frozen=True)
@@ -76,28 +76,41 @@ class Verdict:
     survives: bool
 
 
-def read_mutant(path: Path) -> Mutant:
-    """A mutant of a file. Raises MutantError."""
+def file_of(exercise: str) -> Path:
+    """The file with its mutants."""
+    return DIRECTORY / f"{exercise}.toml"
+
+
+def read_mutants(exercise: str, text: str) -> list[Mutant]:
+    """The mutants of an exercise's file, in order. Raises MutantError."""
     try:
-        table = tomllib.loads(path.read_text())
-        edits = table.get("edit") or [table]
-        return Mutant(
-            name=path.stem,
-            exercise=table["exercise"],
-            title=table["title"],
-            caught_by=table["caught_by"],
-            edits=tuple((e.get("file", table.get("file")), e["old"], e["new"]) for e in edits),
-            mode=table.get("mode", "icount"),
-            compiles=table.get("compiles", True),
-        )
+        tables = tomllib.loads(text)
+        return [mutant_of(exercise, f"{exercise}-{name}", tables[name]) for name in tables]
     except (tomllib.TOMLDecodeError, KeyError) as error:
-        raise MutantError(f"{path.name}: {error!r}") from error
+        raise MutantError(f"{exercise}.toml: {error!r}") from error
 
 
-def mutants_of(lesson: int, directory: Path = DIRECTORY) -> list[Mutant]:
+def mutant_of(exercise: str, name: str, table: dict) -> Mutant:
+    """A mutant of its table. Raises KeyError when a field is missing."""
+    edits = table.get("edit") or [table]
+    return Mutant(
+        name=name,
+        exercise=exercise,
+        title=table["title"],
+        caught_by=table["caught_by"],
+        edits=tuple((e.get("file", table.get("file")), e["old"], e["new"]) for e in edits),
+        mode=table.get("mode", "icount"),
+        compiles=table.get("compiles", True),
+    )
+
+
+def mutants_of(lesson: int) -> list[Mutant]:
     """The mutants of a lesson, in order. Raises MutantError."""
-    paths = sorted(path for path in directory.glob("*.toml") if lesson_of(path.name) == lesson)
-    return [mutant for mutant in map(read_mutant, paths) if mutant.lesson == lesson]
+    return [
+        mutant
+        for each in of_lesson(lesson)
+        for mutant in read_mutants(each.id, file_of(each.id).read_text())
+    ]
 
 
 def changed_files(change: Change) -> dict[str, bytes]:
