@@ -50,6 +50,8 @@ help::
 	@echo "  make budget     how many lines of code each lesson and part has, and may have"
 	@echo "  make tables     that into README.md, and what to read into the handouts"
 	@echo "  make test       everything that proves the project; installs what is missing"
+	@echo "                    WHOLE=yes               every case of what has many equal ones; else of"
+	@echo "                                            some a sample, always the same"
 	@echo "                    RENEW=yes               and notes how long tests take, tests/seconds.txt"
 	@echo "  make distributions   make run and make test on a bare Debian 12 and 13, in a"
 	@echo "                  container: [DIST=12|13|next] [WHO=user|root] [COMMAND='make run']"
@@ -185,7 +187,8 @@ test test-fast prove mistakes: export PYTHONDONTWRITEBYTECODE :=
 # The whole proof of the graders takes some minutes: here a sample of it, and all by make prove.
 test: setup-suite
 	@$(BUILD_ALL)
-	@$(IN_MEMORY) NOT_PROVED=$(BUILD)/not-proved $(PYTHON) -m pytest $(AT_ONCE) --both-kernels \
+	@$(IN_MEMORY) NOT_PROVED=$(BUILD)/not-proved $(PYTHON) -m pytest $(AT_ONCE) \
+		$(if $(WHOLE),--both-kernels,--either-kernel) \
 		$(if $(RENEW),--seconds) tests
 	@$(MAKE) -s prove SAMPLE=3 SEED=1
 	@cat $(BUILD)/not-proved

@@ -14,6 +14,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 
+WHOLE = os.environ.get("WHOLE") == "yes"
+"""make test WHOLE=yes: every case where many are equal. Else a test takes those that it names."""
+
 
 def make(*words: str) -> None:
     """Builds these targets of this tree, one process at a time; the test fails if make does."""

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
+from collections import Counter
 from types import SimpleNamespace
 from xml.etree import ElementTree
 
@@ -84,11 +88,44 @@ def small_lesson(request, tmp_path_factory):
 
 def test_both_kernels_share_the_clock_rates():
     options = {"--tree": ROOT, "--seed": "", "--note": "", "--core": False, "--kernel": 0}
-    options["--both-kernels"] = True
+    options |= {"--both-kernels": True, "--either-kernel": False}
     whole, core = jobs_of(SimpleNamespace(getoption=options.get))
     assert (whole.core, whole.modes, whole.machines) == (False, ("icount",), False)
     assert (core.core, core.modes, core.machines) == (True, ("slower",), True)
     assert (whole.no_once, core.no_once) == (True, False), "what runs once runs on the core"
+
+
+EITHER_KERNEL = """
+import pytest
+
+@pytest.mark.exercise("1.1", gate=True)
+def test_gate(lab): ...
+
+@pytest.mark.exercise("1.1")
+@pytest.mark.parametrize("number", range(20))
+def test_numbers(lab, number): ...
+
+@pytest.mark.exercise("1.2", once=True)
+def test_once(lab): ...
+
+@pytest.mark.exercise("1.2", host=True)
+def test_host(lab): ...
+"""
+
+
+def test_either_kernel_has_each_test(tmp_path):
+    """A gate runs on both, each other test on one, and both kernels have many of them."""
+    (tmp_path / "conftest.py").write_text(CONFTEST)
+    (tmp_path / "test_small.py").write_text(EITHER_KERNEL)
+    command = [sys.executable, "-m", "pytest", f"-c{ROOT / 'pyproject.toml'}", str(tmp_path)]
+    command += ["-q", "--collect-only", "--either-kernel"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    found = re.findall(r"::(\w+)\[(\w+)(?:-(\d+))?\]", done.stdout)
+    modes = {name: [mode for each, mode, _ in found if each == name] for name, _, _ in found}
+    assert modes["test_gate"] == ["icount", "slower"]
+    assert (modes["test_once"], modes["test_host"]) == (["slower"], ["host"])
+    assert sorted(int(n) for name, _, n in found if name == "test_numbers") == [*range(20)]
+    assert Counter(modes["test_numbers"]).most_common()[-1][1] >= 4
 
 
 def job_of(results, name):

@@ -4,7 +4,8 @@ saves time, and a report that is complete after every test.
 A run without a plan is one job: all tests on the tree that --tree names. With --both-kernels it is
 two: the whole kernel at one clock rate, and the kernel without the breadth at the other one, which
 also has the tests that run once. So a fault of one kernel or of one clock rate is found with half
-the runs; make prove tries the whole kernel at both rates, as graders do.
+the runs; make prove tries the whole kernel at both rates, as graders do. With --either-kernel each
+of these tests runs in one of the two jobs, which its name decides; gates run in both.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ import resource
 import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
@@ -105,6 +108,8 @@ def pytest_addoption(parser):
     group.addoption("--kernel", type=int, default=0, help="the kernel of this lesson")
     words = "the whole kernel at one clock rate, the one without the breadth at the other"
     group.addoption("--both-kernels", action="store_true", help=words)
+    words = "the same, but each test on one of the two; only gates on both"
+    group.addoption("--either-kernel", action="store_true", help=words)
     group.addoption("--seed", default="", help="what the hidden tests' questions are made from")
     group.addoption("--note", default="", help="a file that keeps the last machine's Config")
     group.addoption("--plan", type=Path, help="a file of jobs, one in JSON a line")
@@ -130,6 +135,7 @@ class Plan:
         self._is_planned = bool(config.getoption("--plan"))
         self._records: Path | None = config.getoption("--records")
         self._only = places_in(config.getoption("--only"))
+        self._is_either = config.getoption("--either-kernel")
         self._courses: dict[str, Course] = {}
         self._worker = os.environ.get("PYTEST_XDIST_WORKER")
 
@@ -173,6 +179,8 @@ class Plan:
             return (job, known.exercise, not known.gate, function, known.test, known.mode)
 
         items[:] = [each for each in items if self._is_wanted(each)]
+        if self._is_either:
+            items[:] = on_either_kernel(items)
         items.sort(key=key)
         places = Counter(place(asdict(item)) for each in items if (item := item_of(each)))
         if twice := [where for where, times in places.items() if times > 1]:
@@ -309,7 +317,7 @@ def jobs_of(config: pytest.Config) -> list[Job]:
     mode, tree = config.getoption("--mode"), str(config.getoption("--tree"))
     modes = (mode,) if mode else MODES
     others = {name: config.getoption(f"--{name}") for name in ("seed", "note", "core", "kernel")}
-    if not config.getoption("--both-kernels"):
+    if not (config.getoption("--both-kernels") or config.getoption("--either-kernel")):
         return [Job("", tree, modes=modes, **others)]
     whole, core = (Job("", tree, modes=(each,), **others) for each in MODES)
     return [replace(whole, no_once=True), replace(core, core=True, machines=True)]
@@ -318,6 +326,23 @@ def jobs_of(config: pytest.Config) -> list[Job]:
 def job_from(fields: dict) -> Job:
     """A job as JSON keeps it, with lists for tuples."""
     return Job(**{k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()})
+
+
+def on_either_kernel(items: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """Of each test that is there in two modes, the one that its name (with its parameters) decides;
+    of a gate both. The same in each process, and as long as the test has its name."""
+    known = [item_of(each) for each in items]
+    times = Counter(each.test for each in known if each)
+    return [
+        item
+        for item, each in zip(items, known, strict=True)
+        if not each or each.gate or times[each.test] == 1 or each.mode == mode_by_name(each.test)
+    ]
+
+
+def mode_by_name(test: str) -> str:
+    """One of the modes, about as often as the other."""
+    return MODES[crc32(test.encode()) % len(MODES)]
 
 
 def marker_of(node: pytest.Item) -> pytest.Mark:
