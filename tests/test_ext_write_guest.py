@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import shutil
 import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -16,16 +15,13 @@ from types import MappingProxyType
 
 import pytest
 
-from labs.tools.guest.initramfs import regular
-from labs.tools.guest.package import PackageError
 from labs.tools.guest.programs import COMMAND
-from labs.tools.machine.linux import linux_machine, said_by
 from labs.tools.machine.machine import Machine, run
 from labs.tools.machine.qemu_command import Config, DiskError, Drive
 from labs.tools.machine.result import Outcome
 from labs.tools.machine.run import machine_config, machine_options
 from tests.building import make, shared_folder
-from tests.host.ext.images import MIB, bmap, debugfs, make_image, run_tool
+from tests.host.ext.images import MIB, bmap, make_image, run_tool
 
 ROOT = Path(__file__).resolve().parent.parent
 COMPILER = ("i686-linux-gnu-gcc", "-O1", "-static", "-no-pie")
@@ -450,42 +446,3 @@ def test_root_on_a_disk(guest, tmp_path):
     assert "root: /dev/hdb\n/dev/hdb / ext4 rw 0 0\nnone /proc proc rw 0 0\n" in first
     assert "No such file" in first and re.search(r"ramfs rw 0 0\n\d+\n", second)
     check(image)
-
-
-# ---- extended attributes -------------------------------------------------------------------------
-
-CALLS, SEED = 600, 2010
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["ext4-4k", "ext3-1k"])
-def test_attributes_are_as_on_linux(guest, programs, tmp_path, kind):
-    """The same seeded calls give the same answers on Debian's Linux, and debugfs lists the same
-    attributes on the two images."""
-    (tmp_path / "root").mkdir()
-    image = make_image(tmp_path / "ours.img", 32 * MIB, f"{KINDS[kind]} -I 256", tmp_path / "root")
-    of_linux = Path(shutil.copy(image, tmp_path / "linux.img"))
-    script = f"mkdir -p /mnt; mount -t {kind[:4]} /dev/hdb /mnt\n/attributes /mnt {CALLS} {SEED}"
-    script += "\ncd /; umount /mnt"
-    try:
-        machine = linux_machine(
-            tmp_path,
-            script,
-            [Drive(of_linux, 1, writable=True)],
-            [regular("attributes", (programs / "attributes").read_bytes())],
-            guest_limit=GUEST_SECONDS,
-            wall_limit=WALL_SECONDS,
-        )
-    except PackageError as error:
-        pytest.skip(f"no Linux here: {error}")
-    said = guest(script, image)
-    wanted, status = said_by(run(machine).serial)
-    assert status == 0 and wanted.count("\n") >= CALLS
-    lines = zip(said.splitlines(), wanted.splitlines(), strict=False)
-    assert [pair for pair in lines if pair[0] != pair[1]][:5] == []
-    check(image)
-    names = ("file", "folder", "pipe", "link")
-    ours, theirs = (
-        debugfs(each, (f"ea_list /{name}" for name in names)) for each in (image, of_linux)
-    )
-    assert ours == theirs and len(ours) > 6
