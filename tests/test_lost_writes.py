@@ -3,12 +3,13 @@ the unmount succeeds, and the file system is sound."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from labs.tools.machine.qemu_command import DiskError, Drive
-from tests.host.ext.images import run_tool
+from tests.host.ext.images import MIB, debugfs, make_image, run_tool
 from tests.test_block_files import blank, programs, said, storage_config  # noqa: F401
 
 LOST = "4096 bytes at 0 could not be written and are lost: EIO"
@@ -45,3 +46,35 @@ def test_a_write_is_lost_at_the_unmount(said, drive, end):  # noqa: F811
     run_tool("e2fsck", "-fn", str(drive.path))
     assert run_tool("debugfs", "-R", "cat /good", str(drive.path)).startswith("new\n")
     assert run_tool("debugfs", "-R", "cat /bad", str(drive.path)).startswith("bad\n")
+
+
+CHANGES = ("create", "mkdir", "mkfifo", "symlink", "link", "rename", "rename over", "rename away",
+           "rename here", "exchange", "rmdir", "unlink")  # fmt: skip
+
+
+def test_what_is_true_at_once(said, tmp_path):  # noqa: F811
+    """Names of synchronous directories (dirsync, chattr +D, sync) are safe when the calls return;
+    write-back need not wait until BLKZEROOUT has ended; an inode of 256 bytes without room for
+    nanoseconds shows none."""
+    (tmp_path / "root/plain").mkdir(parents=True)
+    (tmp_path / "root/D").mkdir()
+    (tmp_path / "root/file").write_bytes(b"old")
+    image = make_image(tmp_path / "b.img", 8 * MIB, "-t ext4 -I 256", tmp_path / "root")
+    debugfs(image, ["set_inode_field /file extra_isize 0"], write=True)
+    run_tool("e2fsck", "-fy", str(image), allowed=(0, 1))
+    blocks = blank(tmp_path / "c.img", 65536)
+    serial = said(
+        "mkdir /m; mount -t ext4 /dev/hdb /m; /at_once times /m/file;"
+        "/at_once names hdb /m/plain; echo flag; /at_once flag - /m/D -; /at_once names hdb /m/D;"
+        "for how in dirsync sync; do umount /m; mount -t ext4 -o $how /dev/hdb /m;"
+        "grep hdb /proc/mounts; mkdir /m/$how; /at_once names hdb /m/$how; done; umount /m;"
+        "/at_once zero /dev/hdc",
+        drives=(Drive(image, 1, writable=True), Drive(blocks, 2, writable=True)),
+    ).serial
+    assert "nanoseconds: none\n" in serial and "zeroed: 0\nmsyncs: many\n" in serial
+    parts = re.split("flag\n|hdb /m ", serial)
+    assert [part.count(": 0, flushed") for part in parts] == [0, *[len(CHANGES)] * 3], serial
+    assert parts[0].count(": 0, not flushed") == len(CHANGES)
+    assert serial.count("no such name: -1, not flushed") == 4
+    assert ",dirsync " in serial and ",sync " in serial
+    run_tool("e2fsck", "-fn", str(image))

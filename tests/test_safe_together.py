@@ -160,6 +160,7 @@ two: Input/output error
 three: ok
 syncfs: Input/output error
 syncfs again: ok
+syncfs of a later pipe: ok
 syncfs of another: Input/output error
 syncfs of a later one: ok
 msync: Input/output error
@@ -187,7 +188,8 @@ def test_who_waits_is_told_and_who_comes_late(traced, tmp_path):
     )
     said, trace = traced(
         """mkdir /m /n /o; mount -t ext4 /dev/hdb /m; mount /dev/hdc /n; mount /dev/hdd /o
-        /late_errors /o /o/file; echo; umount /o; /together /m 1 1; /together /n 1""",
+        mkfifo /o/pipe; /late_errors /o /o/file /o/pipe; echo; umount /o
+        /together /m 1 1; /together /n 1""",
         tuple(
             Drive(image, at + 1, writable=True, errors=(DiskError("write", sector),))
             for at, (image, sector) in enumerate(zip(images, bad, strict=True))

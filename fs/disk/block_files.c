@@ -222,42 +222,57 @@ static struct memory_object *block_memory(struct file *file)
 
 /* ---- ranges ---- */
 
+/* A range, or its beginning: *length becomes that of what was changed. */
+typedef int change_range(struct block_file *block, uint64_t offset, uint64_t *length);
+
 /* Blocks that a file system has in memory stay, as in Linux; what others have left there goes. */
-static int discard_range(struct block_file *block, uint64_t offset, uint64_t length)
+static int discard_range(struct block_file *block, uint64_t offset, uint64_t *length)
 {
 	if (!block->is_claimed)
 		bcache_drop();
-	return block_discard(block->block, offset / SECTOR_SIZE, length / SECTOR_SIZE);
+	return block_discard(block->block, offset / SECTOR_SIZE, *length / SECTOR_SIZE);
 }
 
-static int zero_range(struct block_file *block, uint64_t offset, uint64_t length)
+static int zero_range(struct block_file *block, uint64_t offset, uint64_t *length)
 {
 	uint32_t run_length = CACHED_RUN;
 	void *run = run_alloc(&run_length);
-	int error = run ? 0 : -ENOMEM;
 
-	if (run)
-		memset(run, 0, run_length);
-	while (length > 0 && !error) {
-		uint32_t now = length < run_length ? (uint32_t)length : run_length;
+	if (!run)
+		return -ENOMEM;
+	memset(run, 0, run_length);
+	if (*length > run_length)
+		*length = run_length;
+	int error = disk_write(&block->cached, offset, run, (uint32_t)*length);
 
-		error = disk_write(&block->cached, offset, run, now);
-		offset += now;
-		length -= now;
-	}
-	if (run)
-		run_free(run, run_length);
+	run_free(run, run_length);
 	return error;
 }
 
-/* Changes a range on the disk; `argument` points to its offset and its length, 64 bits each. Its
- * pages are not kept, and not written after it: of one at its edge only the range becomes zeros. */
-static int change_range(const struct file *file, uint32_t argument,
-			int (*change)(struct block_file *, uint64_t, uint64_t))
+/* Its pages are not kept, and not written after it: of one at its edge only the range becomes
+ * zeros. Write-back waits for a part of it, not for all. */
+static int change_part(struct block_file *block, change_range *change, uint64_t offset,
+		       uint64_t *length)
+{
+	struct cached_file *cached = &block->cached;
+
+	mutex_lock(&cached->write_back);
+	int error = change(block, offset, length);
+
+	if (!error)
+		cached_file_discard(cached, offset, offset + *length);
+	else
+		cached_file_doubt(cached, 0, UINT32_MAX);
+	mutex_unlock(&cached->write_back);
+	return error;
+}
+
+/* Changes a range on the disk; `argument` points to its offset and its length, 64 bits each. */
+static int change_given(const struct file *file, uint32_t argument, change_range *change)
 {
 	struct block_file *block = file_of(file);
-	struct cached_file *cached = &block->cached;
-	uint64_t range[2], size = bytes_of(cached);
+	uint64_t range[2], size = bytes_of(&block->cached), done, length;
+	int error = 0;
 
 	if (!file_writable(file))
 		return -EBADF;
@@ -269,14 +284,10 @@ static int change_range(const struct file *file, uint32_t argument,
 	    range[1] > size - range[0])
 		return -EINVAL;
 	mutex_lock(&block->turn);
-	mutex_lock(&cached->write_back);
-	int error = change(block, range[0], range[1]);
-
-	if (!error)
-		cached_file_discard(cached, range[0], range[0] + range[1]);
-	else
-		cached_file_doubt(cached, 0, UINT32_MAX);
-	mutex_unlock(&cached->write_back);
+	for (done = 0; done < range[1] && !error; done += length) {
+		length = range[1] - done;
+		error = change_part(block, change, range[0] + done, &length);
+	}
 	mutex_unlock(&block->turn);
 	return error;
 }
@@ -382,9 +393,9 @@ static int control_block(struct file *file, uint32_t command, uint32_t argument)
 	case BLKRRPART:
 		return reread_partitions(block);
 	case BLKDISCARD:
-		return change_range(file, argument, discard_range);
+		return change_given(file, argument, discard_range);
 	case BLKZEROOUT:
-		return change_range(file, argument, zero_range);
+		return change_given(file, argument, zero_range);
 	case BLKSECDISCARD:
 		return -EOPNOTSUPP;
 	case BLKSSZGET:

@@ -87,7 +87,7 @@ static int set_common_flags(struct disk_inode *inode, uint32_t argument)
 
 /* ---- blocks ---- */
 
-static int map_one(struct disk_inode *inode, uint64_t block, struct ext_mapping *mapping)
+int disk_map(struct disk_inode *inode, uint64_t block, struct ext_mapping *mapping)
 {
 	mutex_lock(&inode->mount->lock);
 	int error = ext_map_all(&inode->ext, block, mapping);
@@ -105,7 +105,7 @@ int disk_seek(struct inode *vfs, bool hole, uint64_t *offset)
 	int error = cached_file_write_back(&inode->pages, 0, UINT32_MAX);
 
 	for (; !error && block < end; block += mapping.length) {
-		error = map_one(inode, block, &mapping);
+		error = disk_map(inode, block, &mapping);
 		if (!error && (mapping.physical == 0 || mapping.unwritten) == hole)
 			break;
 	}
@@ -146,7 +146,7 @@ static int give_extents(struct disk_inode *inode, uint32_t address, struct linux
 	int error = 0;
 
 	for (; !error && block < end; block += mapping.length) {
-		error = map_one(inode, block, &mapping);
+		error = disk_map(inode, block, &mapping);
 		if (error || mapping.physical == 0)
 			continue;
 		error = give_extent(address, map, &extent);
@@ -204,7 +204,7 @@ static int give_block(struct disk_inode *inode, uint32_t argument)
 	int error = cached_file_write_back(&inode->pages, 0, UINT32_MAX);
 
 	if (!error)
-		error = map_one(inode, block, &mapping);
+		error = disk_map(inode, block, &mapping);
 	if (error)
 		return error;
 	block = mapping.unwritten ? 0 : mapping.physical;

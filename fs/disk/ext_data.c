@@ -213,7 +213,7 @@ static int begin_write(struct disk_inode *inode)
 		return -EROFS;
 	if (inode->inode.is_immutable)
 		return -EPERM;
-	inode->inode.modified = inode->inode.changed = ext_time_kept(inode->ext.fs, inode_now());
+	inode->inode.modified = inode->inode.changed = ext_time_kept(&inode->ext, inode_now());
 	inode->is_changed = true;
 	inode->asked = 0;
 	return 0;
@@ -273,7 +273,7 @@ static __attribute__((noinline)) void note_access(struct disk_inode *inode, uint
 	    inode->ext.flags & EXT_FLAG_NOATIME)
 		return;
 	if (!is_newer_than_changes(vfs) || now - vfs->accessed >= DAY_NS) {
-		vfs->accessed = ext_time_kept(inode->ext.fs, now);
+		vfs->accessed = ext_time_kept(&inode->ext, now);
 		inode->is_changed = true;
 	}
 	if (is_newer_than_changes(vfs))

@@ -57,6 +57,12 @@ static void take_from_unused(struct disk_inode *inode)
 	unused_count--;
 }
 
+/* Where the mount keeps when it, or one of few others, was evicted before its changes were safe. */
+static uint32_t *evicted_in(const struct disk_inode *inode)
+{
+	return &inode->mount->evicted_in[inode->ext.number % EVICTED];
+}
+
 static void remove_from_table(struct disk_inode *inode)
 {
 	struct disk_inode **at = bucket_of(inode->mount, inode->inode.number);
@@ -79,9 +85,8 @@ static const struct file_ops *file_ops_of(const struct disk_operations *operatio
 		return operations->file;
 	case S_IFCHR:
 	case S_IFBLK:
-		return &device_file_ops;
 	case S_IFIFO:
-		return fifo_file_ops;
+		return &disk_special_ops;
 	}
 	return NULL;
 }
@@ -182,7 +187,7 @@ void disk_inode_insert(struct disk_inode *made)
 	show(made);
 	cached_file_initialize(&made->pages, made->mount->operations->pages);
 	made->pages.unit = 1u << made->mount->block_shift;
-	made->changed_in = made->data_in = made->mount->number;
+	made->changed_in = made->data_in = *evicted_in(made);
 	made->chain = *bucket;
 	*bucket = made;
 }
@@ -222,15 +227,17 @@ int disk_inode_store(struct disk_inode *inode)
 	ext->mode = inode->inode.mode;
 	ext->owner = inode->inode.owner;
 	ext->group = inode->inode.group;
-	ext->accessed = inode->inode.accessed = ext_time_kept(ext->fs, inode->inode.accessed);
-	ext->modified = inode->inode.modified = ext_time_kept(ext->fs, inode->inode.modified);
-	ext->changed = inode->inode.changed = ext_time_kept(ext->fs, inode->inode.changed);
+	ext->accessed = inode->inode.accessed = ext_time_kept(ext, inode->inode.accessed);
+	ext->modified = inode->inode.modified = ext_time_kept(ext, inode->inode.modified);
+	ext->changed = inode->inode.changed = ext_time_kept(ext, inode->inode.changed);
 	inode->is_changed = false;
 	inode->asked = 0;
 	disk_inode_changed(inode, false);
 	int error = ext_inode_write(ext);
 
-	if (error && error != -EROFS) {
+	if (error == -ENOMEM) {
+		inode->is_changed = true; /* the next one tries again */
+	} else if (error && error != -EROFS) {
 		errors_note(&inode->pages.errors, error);
 		errors_note(&inode->mount->errors, error);
 	}
@@ -250,7 +257,7 @@ bool disk_inode_any(const struct disk_mount *mount, bool (*visit)(struct disk_in
 
 /* Storing may sleep, and chains change meanwhile: one found, one stored, from the beginning again.
  * The one that is stored is held, so that nobody forgets it. After an error the others follow: an
- * unmount waits for each of them. */
+ * unmount waits for each of them. Without memory the next call tries again. */
 int disk_store_all(struct disk_mount *mount)
 {
 	int error = 0;
@@ -269,7 +276,7 @@ int disk_store_all(struct disk_mount *mount)
 			mutex_unlock(&mount->lock); /* it may be the last reference by now */
 			inode_put(&inode->inode);
 			mutex_lock(&mount->lock);
-			i--;
+			i -= failed != -ENOMEM;
 		}
 	}
 	mutex_unlock(&mount->lock);
@@ -280,6 +287,8 @@ int disk_store_all(struct disk_mount *mount)
 
 static void evict(struct disk_inode *inode)
 {
+	if (!disk_is_committed(inode->mount, inode->changed_in))
+		*evicted_in(inode) = inode->mount->number;
 	remove_from_table(inode);
 	cached_file_cut(&inode->pages, 0); /* nothing is dirty: does not sleep */
 	disk_inode_free(inode);

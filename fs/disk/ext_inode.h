@@ -26,6 +26,8 @@ struct disk_operations {
 	const struct cached_file_ops *pages;
 };
 
+#define EVICTED 64u
+
 struct disk_mount {
 	struct mutex lock;
 	const struct disk_operations *operations;
@@ -34,7 +36,7 @@ struct disk_mount {
 	struct disk_inode *root;
 	uint32_t filesystem; /* the inodes' number of it */
 	struct ext_options options;
-	bool read_only, no_access_time, synchronous;
+	bool read_only, no_access_time, synchronous, synchronous_directories;
 	uint32_t block_shift;
 	uint64_t reserved;	    /* blocks, for pages that are dirty: ext_reserve.c */
 	uint64_t ahead;		    /* of these: for pages that will be */
@@ -43,6 +45,8 @@ struct disk_mount {
 	uint32_t failures;	    /* of commits; the error of the last one: */
 	int commit_error;
 	int lost_error; /* of contents that could not be written back */
+	/* When inodes were last evicted with changes, by their numbers modulo EVICTED: */
+	uint32_t evicted_in[EVICTED];
 	struct write_errors errors;
 	struct disk_mount *next;
 };
@@ -64,6 +68,12 @@ struct disk_inode {
 	bool is_unused;		    /* it is in the list of those that nobody uses */
 	bool is_changed;	    /* times in `inode` are newer than in `ext` */
 };
+
+/* Numbers wrap: one that is too old counts as not committed, which costs a commit. */
+static inline bool disk_is_committed(const struct disk_mount *mount, uint32_t number)
+{
+	return (int32_t)(number - mount->committed) <= 0;
+}
 
 static inline struct disk_inode *disk_inode(struct inode *inode)
 {
@@ -139,6 +149,9 @@ int disk_commit_inode(struct cached_file *pages, bool data_only);
 /* struct file_ops's open: notes which errors of write-back the file need not be told. */
 int disk_open(struct file *file);
 
+/* Of devices and named pipes: only syncfs tells such errors, all else is as it is everywhere. */
+extern const struct file_ops disk_special_ops;
+
 /* Reports that contents could not be written back. Returns `error`; the unmount returns it, too. */
 int disk_inode_lost(struct disk_inode *inode, uint64_t offset, uint32_t length, int error);
 
@@ -182,6 +195,9 @@ extern const struct cached_file_ops disk_pages_ops;
 /* ext_control.c: struct file_ops's control, of files and directories; struct inode_ops's seek. */
 int disk_control(struct file *file, uint32_t command, uint32_t argument);
 int disk_seek(struct inode *inode, bool hole, uint64_t *offset);
+
+/* ext_map_all, with the lock. */
+int disk_map(struct disk_inode *inode, uint64_t block, struct ext_mapping *mapping);
 
 /* ext_trim.c: FITRIM, with a struct fstrim_range at a user address. */
 int disk_trim(struct disk_mount *mount, uint32_t argument);

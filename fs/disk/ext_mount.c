@@ -116,6 +116,7 @@ static void set_flags(struct disk_mount *mount, const struct mount_options *opti
 	mount->read_only = options->read_only;
 	mount->no_access_time = options->no_access_time;
 	mount->synchronous = options->synchronous;
+	mount->synchronous_directories = options->synchronous_directories;
 }
 
 /* Claims the device for the mount: what programs have written to its file is written to the disk

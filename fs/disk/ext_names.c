@@ -15,6 +15,7 @@
 
 #include <stddef.h>
 
+#include "fs/ext/disk.h"
 #include "kernel/abi/limits.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
@@ -47,6 +48,18 @@ static int finish(struct disk_mount *mount, int result)
 static struct ext_inode *ext_of(struct inode *inode)
 {
 	return &disk_inode(inode)->ext;
+}
+
+/* The names of a directory have changed. Where that is synchronous (dirsync, chattr +D) they are
+ * safe now, or it is an error; then memory has the change all the same. */
+static int finish_names(struct inode *directory, int error)
+{
+	const struct disk_mount *mount = disk_inode(directory)->mount;
+
+	if (error || (!mount->synchronous_directories &&
+		      !(ext_of(directory)->flags & (EXT_FLAG_SYNC | EXT_FLAG_DIRSYNC))))
+		return error;
+	return disk_commit_inode(&disk_inode(directory)->pages, false);
 }
 
 /* ---- is it still as the walk found it? ---- */
@@ -157,21 +170,28 @@ static int disk_create(struct inode *directory, const struct name *name, uint32_
 		       uint32_t device, struct inode **made)
 {
 	struct disk_mount *mount = begin_growing(directory);
+	struct inode *inode = NULL;
 
 	if ((directory->mode & S_ISGID) && (mode & S_IFMT) == S_IFDIR)
 		mode |= S_ISGID;
-	return finish(mount, make(directory, name, mode, device, NULL, made));
+	int error = finish(mount, make(directory, name, mode, device, NULL, &inode));
+
+	error = finish_names(directory, error);
+	if (error)
+		inode_put(inode);
+	else
+		*made = inode;
+	return error;
 }
 
 static int disk_symlink(struct inode *directory, const struct name *name, const char *target)
 {
 	struct disk_mount *mount = begin_growing(directory);
-	struct inode *made;
+	struct inode *made = NULL;
 	int error = finish(mount, make(directory, name, S_IFLNK | 0777, 0, target, &made));
 
-	if (!error)
-		inode_put(made);
-	return error;
+	inode_put(made);
+	return finish_names(directory, error);
 }
 
 static int disk_link(struct inode *directory, const struct name *name, struct inode *inode)
@@ -184,7 +204,7 @@ static int disk_link(struct inode *directory, const struct name *name, struct in
 		disk_inode_update(disk_inode(directory));
 		disk_inode_update(disk_inode(inode));
 	}
-	return finish(mount, error);
+	return finish_names(directory, finish(mount, error));
 }
 
 /* ---- removing and moving ---- */
@@ -200,7 +220,7 @@ static int disk_remove(struct inode *directory, const struct name *name, struct 
 		disk_inode_update(disk_inode(directory));
 		disk_inode_update(disk_inode(inode));
 	}
-	return finish(mount, error);
+	return finish_names(directory, finish(mount, error));
 }
 
 /* Is a directory the inode, or below it? By numbers, up to the root; a circle on a damaged disk
@@ -242,16 +262,6 @@ static void forget_names(struct inode *inode, struct inode *other)
 		kept_name_forget(&disk_inode(other)->name);
 }
 
-static void update_all(struct inode *directory, struct inode *inode, struct inode *new_directory,
-		       struct inode *other)
-{
-	disk_inode_update(disk_inode(directory));
-	disk_inode_update(disk_inode(inode));
-	disk_inode_update(disk_inode(new_directory));
-	if (other)
-		disk_inode_update(disk_inode(other));
-}
-
 /* What a file has goes to the disk before it takes another one's name: else a power cut could leave
  * neither the old contents nor the new ones, because blocks are allocated by the write-back only.
  */
@@ -262,44 +272,46 @@ static int write_before(struct inode *inode, const struct inode *replaced)
 	return cached_file_write_back(&disk_inode(inode)->pages, 0, UINT32_MAX);
 }
 
+/* For both, what the library does is `change`. */
+static int move(struct inode *directory, const struct name *name, struct inode *inode,
+		struct inode *new_directory, const struct name *new_name, struct inode *other,
+		__typeof__(ext_rename) *change)
+{
+	struct disk_mount *mount = begin_growing(directory);
+	int error = check_move(directory, name, inode, new_directory, new_name, other);
+
+	if (!error && change == ext_exchange && inode_is(other, S_IFDIR) &&
+	    directory != new_directory)
+		error = check_not_below(directory, other);
+	if (!error) {
+		forget_names(inode, other);
+		error = change(ext_of(directory), name->text, name->length, ext_of(inode),
+			       ext_of(new_directory), new_name->text, new_name->length,
+			       other ? ext_of(other) : NULL);
+		disk_inode_update(disk_inode(directory));
+		disk_inode_update(disk_inode(inode));
+		disk_inode_update(disk_inode(new_directory));
+		if (other)
+			disk_inode_update(disk_inode(other));
+	}
+	return finish_names(new_directory, finish_names(directory, finish(mount, error)));
+}
+
 static int disk_rename(struct inode *directory, const struct name *name, struct inode *inode,
 		       struct inode *new_directory, const struct name *new_name,
 		       struct inode *replaced)
 {
 	int error = write_before(inode, replaced);
 
-	if (error)
-		return error;
-	struct disk_mount *mount = begin_growing(directory);
-
-	error = check_move(directory, name, inode, new_directory, new_name, replaced);
-	if (!error) {
-		forget_names(inode, replaced);
-		error = ext_rename(ext_of(directory), name->text, name->length, ext_of(inode),
-				   ext_of(new_directory), new_name->text, new_name->length,
-				   replaced ? ext_of(replaced) : NULL);
-		update_all(directory, inode, new_directory, replaced);
-	}
-	return finish(mount, error);
+	return error ? error
+		     : move(directory, name, inode, new_directory, new_name, replaced, ext_rename);
 }
 
 static int disk_exchange(struct inode *directory, const struct name *name, struct inode *inode,
 			 struct inode *new_directory, const struct name *new_name,
 			 struct inode *other)
 {
-	struct disk_mount *mount = begin(directory);
-	int error = check_move(directory, name, inode, new_directory, new_name, other);
-
-	if (!error && inode_is(other, S_IFDIR) && directory != new_directory)
-		error = check_not_below(directory, other);
-	if (!error) {
-		forget_names(inode, other);
-		error = ext_exchange(ext_of(directory), name->text, name->length, ext_of(inode),
-				     ext_of(new_directory), new_name->text, new_name->length,
-				     ext_of(other));
-		update_all(directory, inode, new_directory, other);
-	}
-	return finish(mount, error);
+	return move(directory, name, inode, new_directory, new_name, other, ext_exchange);
 }
 
 /* ---- listing ---- */

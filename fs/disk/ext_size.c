@@ -31,16 +31,11 @@ uint64_t disk_missing(struct disk_inode *inode, uint64_t block, uint64_t end, bo
 
 bool disk_is_hole(struct disk_inode *inode, uint64_t offset)
 {
-	uint32_t shift = inode->mount->block_shift;
-	struct ext_mapping mapping = { .physical = 1 };
+	uint64_t page = offset >> PAGE_SHIFT, block = offset >> inode->mount->block_shift;
+	struct ext_mapping mapping;
 
-	if (cached_file_write_back(&inode->pages, offset >> PAGE_SHIFT, (offset >> PAGE_SHIFT) + 1))
-		return false;
-	mutex_lock(&inode->mount->lock);
-	int error = ext_map(&inode->ext, offset >> shift, &mapping);
-
-	mutex_unlock(&inode->mount->lock);
-	return !error && mapping.physical == 0;
+	return !cached_file_write_back(&inode->pages, page, page + 1) &&
+	       !disk_map(inode, block, &mapping) && mapping.physical == 0;
 }
 
 /* ---- sizes ---- */

@@ -20,8 +20,9 @@
  *	changed_in	the last change of any kind: fsync
  *	data_in		the last one that is needed to read the data again: fdatasync
  *
- * An inode that is read from the disk was perhaps changed, evicted and forgotten a moment ago. Its
- * numbers are the mount's: too late rather than too early.
+ * An inode that is read from the disk was perhaps changed, evicted and forgotten a moment ago: the
+ * mount keeps the latest number of those that were evicted, one for each of EVICTED classes of
+ * inodes. So what was only looked up need not wait, nor is a failed commit its error.
  *
  * A commit that fails is an error for each task that waits for it. It is also one of write-back
  * (fs/cache/write_errors.h) for each inode with a change in it, and for the mount; so it is told to
@@ -39,12 +40,6 @@
 #define COMMIT_NS 5000000000ull
 
 /* ---- commits ---- */
-
-/* Numbers wrap: one that is too old counts as not committed, which costs a commit. */
-static bool is_committed(const struct disk_mount *mount, uint32_t number)
-{
-	return (int32_t)(number - mount->committed) <= 0;
-}
 
 static bool note_failure(struct disk_inode *inode)
 {
@@ -70,12 +65,12 @@ static int commit_until(struct disk_mount *mount, uint32_t number)
 	uint32_t failures = mount->failures;
 	int error = 0;
 
-	if (is_committed(mount, number))
+	if (disk_is_committed(mount, number))
 		return 0;
 	mutex_lock(&mount->lock);
 	if (mount->failures != failures) {
 		error = mount->commit_error;
-	} else if (!is_committed(mount, number)) {
+	} else if (!disk_is_committed(mount, number)) {
 		error = ext_commit(mount->fs);
 		if (error)
 			error = disk_commit_failed(mount, error);
@@ -120,6 +115,15 @@ int disk_open(struct file *file)
 	file->mount_errors = errors_sample(&inode->mount->errors);
 	return 0;
 }
+
+static int open_special(struct file *file)
+{
+	file->ops = inode_is(file->inode, S_IFIFO) ? fifo_file_ops : &device_file_ops;
+	file->mount_errors = errors_sample(&disk_inode(file->inode)->mount->errors);
+	return file->ops->open(file);
+}
+
+const struct file_ops disk_special_ops = { .open = open_special };
 
 /* Reports it once for each mount, because a broken drive may lose much. The unmount reports it,
  * too. What is read-only now cannot keep what was written: that is EIO. */

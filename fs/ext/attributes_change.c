@@ -277,7 +277,7 @@ static int change_opened(struct job *job, enum ext_attribute_flags flags)
 		return 0;
 	error = change_places(job, in_body != NULL, in_block != NULL);
 	if (!error)
-		job->inode->changed = ext_now(job->inode->fs);
+		job->inode->changed = ext_inode_now(job->inode);
 	written = ext_inode_write(job->inode);
 	return error ? error : written;
 }

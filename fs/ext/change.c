@@ -83,7 +83,6 @@ int ext_change(struct ext_fs *fs, struct cached_block *buffer)
 {
 	if (fs->journal != NULL)
 		return journal_change(fs->journal, buffer);
-	fs->number += fs->number == fs->committed;
 	bcache_mark_dirty(buffer);
 	return 0;
 }
@@ -113,10 +112,7 @@ static int write_all(struct ext_fs *fs)
 
 	if (!fs->options.no_barriers)
 		flushed = block_flush(fs->device);
-	if (error || flushed)
-		return error ? error : flushed;
-	fs->committed = fs->number;
-	return 0;
+	return error ? error : flushed;
 }
 
 /* The superblock may have changed outside of a change: when contradictions were found. */
@@ -141,14 +137,4 @@ int ext_commit(struct ext_fs *fs)
 bool ext_commit_for_space(struct ext_fs *fs)
 {
 	return fs->pending_count > 0 && ext_commit(fs) == 0;
-}
-
-uint32_t ext_open_number(const struct ext_fs *fs)
-{
-	return fs->journal != NULL ? journal_open_number(fs->journal) : fs->number;
-}
-
-uint32_t ext_committed_number(const struct ext_fs *fs)
-{
-	return fs->journal != NULL ? journal_committed_number(fs->journal) : fs->committed;
 }

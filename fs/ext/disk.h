@@ -178,6 +178,7 @@ enum {
 	EXT_FLAG_NODUMP = 0x40,
 	EXT_FLAG_NOATIME = 0x80,
 	EXT_FLAG_INDEX = 0x1000,      /* a directory with a hash tree */
+	EXT_FLAG_DIRSYNC = 0x10000,   /* a directory whose names are safe when calls return */
 	EXT_FLAG_HUGE_FILE = 0x40000, /* i_blocks counts blocks, not sectors */
 	EXT_FLAG_EXTENTS = 0x80000,
 	EXT_FLAG_INLINE_DATA = 0x10000000,

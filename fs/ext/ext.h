@@ -41,6 +41,7 @@ struct ext_inode {
 	int64_t accessed, modified, changed, created;
 	uint64_t attributes; /* block of the extended attributes, or 0 */
 	uint32_t map[15];    /* i_block: pointers, the root of an extent tree, or a short symlink */
+	bool whole_seconds;  /* it has no room for nanoseconds, nor for times after 2038 */
 	bool has_reserved;   /* what it allocates now was reserved (ext_options.reserved) */
 };
 
@@ -90,8 +91,8 @@ struct ext_options {
 	const uint64_t *reserved;
 };
 
-/* A time as this file system keeps it: inodes of 128 bytes have whole seconds, until 2038. */
-int64_t ext_time_kept(const struct ext_fs *fs, int64_t time);
+/* A time as the inode keeps it: with whole_seconds rounded down, and at most 2038. */
+int64_t ext_time_kept(const struct ext_inode *inode, int64_t time);
 
 /*
  * Mounts the file system on a device, read only. Returns 0 and the mount in *out; -EINVAL when
@@ -288,7 +289,3 @@ int ext_attribute_set(struct ext_inode *inode, const char *name, const void *val
 
 /* Commits what was changed until now; contents that were written before are safe with it. */
 int ext_commit(struct ext_fs *fs);
-
-/* The number of the transaction that has the latest changes, and of the last one that is safe. */
-uint32_t ext_open_number(const struct ext_fs *fs);
-uint32_t ext_committed_number(const struct ext_fs *fs);

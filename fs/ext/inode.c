@@ -82,6 +82,7 @@ static void convert_times(const struct ext_disk_inode_large *disk, struct ext_in
 	size_t end = offsetof(struct ext_disk_inode_large, i_crtime_extra) + sizeof(uint32_t);
 	const struct ext_disk_inode_large *extra = ext_inode_has(out->fs, disk, end) ? disk : &none;
 
+	out->whole_seconds = extra == &none;
 	out->accessed = time_of(first->i_atime, extra->i_atime_extra);
 	out->modified = time_of(first->i_mtime, extra->i_mtime_extra);
 	out->changed = time_of(first->i_ctime, extra->i_ctime_extra);

@@ -236,7 +236,6 @@ static void fill_in(struct ext_inode *out, const struct ext_inode *directory, ui
 		.eh_magic = EXT_EXTENT_MAGIC,
 		.eh_max = (sizeof(out->map) - sizeof(empty)) / sizeof(struct ext_extent),
 	};
-	int64_t now = ext_now(fs);
 
 	*out = (struct ext_inode){
 		.fs = fs,
@@ -245,11 +244,9 @@ static void fill_in(struct ext_inode *out, const struct ext_inode *directory, ui
 		.owner = like->owner,
 		.group = like->group,
 		.generation = ++fs->generation,
-		.accessed = now,
-		.modified = now,
-		.changed = now,
-		.created = now,
+		.whole_seconds = fs->inode_size == EXT_OLD_INODE_SIZE,
 	};
+	out->accessed = out->modified = out->changed = out->created = ext_inode_now(out);
 	out->flags = directory->flags & EXT_FLAGS_INHERITED & ext_flags_of(out);
 	if (!ext_has_incompat(fs, EXT_INCOMPAT_EXTENTS) ||
 	    (type != EXT_TYPE_REGULAR && type != EXT_TYPE_DIRECTORY && type != EXT_TYPE_SYMLINK))

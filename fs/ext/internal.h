@@ -44,17 +44,15 @@ struct ext_fs {
 	uint32_t wrong_group; /* the first whose tables are something else's, plus 1; 0: none */
 
 	struct ext_options options;
-	bool must_be_clean;  /* refuse what has a journal to be replayed */
-	bool writable;	     /* was mounted to be written */
-	bool was_valid;	     /* the last session ended, or e2fsck did */
-	bool failed;	     /* contradictions were found: read-only now */
-	bool super_changed;  /* newer than super_buffer */
-	bool cut_left;	     /* a truncate failed: a file with names may be among the orphans */
-	bool pending_lost;   /* more was freed than pending has: commit before anything else */
-	uint32_t seed;	     /* of checksums */
-	uint32_t generation; /* of the inode that was made last */
-	/* Without a journal: of the changes since the last commit, and of those that are safe. */
-	uint32_t number, committed;
+	bool must_be_clean;	 /* refuse what has a journal to be replayed */
+	bool writable;		 /* was mounted to be written */
+	bool was_valid;		 /* the last session ended, or e2fsck did */
+	bool failed;		 /* contradictions were found: read-only now */
+	bool super_changed;	 /* newer than super_buffer */
+	bool cut_left;		 /* a truncate failed: a file with names may be among the orphans */
+	bool pending_lost;	 /* more was freed than pending has: commit before anything else */
+	uint32_t seed;		 /* of checksums */
+	uint32_t generation;	 /* of the inode that was made last */
 	uint32_t next_group;	 /* for the next directory in the root */
 	unsigned nesting;	 /* of ext_begin */
 	struct journal *journal; /* NULL: none */
@@ -229,10 +227,14 @@ int ext_forget(struct ext_fs *fs, uint64_t first, uint32_t count);
  * blocks free. */
 bool ext_commit_for_space(struct ext_fs *fs);
 
-/* The time, in ns since 1970, as this file system keeps it. */
+/* The time, in ns since 1970, and as an inode keeps it. */
 static inline int64_t ext_now(const struct ext_fs *fs)
 {
-	return fs->options.now == NULL ? 0 : ext_time_kept(fs, (int64_t)fs->options.now());
+	return fs->options.now == NULL ? 0 : (int64_t)fs->options.now();
+}
+static inline int64_t ext_inode_now(const struct ext_inode *inode)
+{
+	return ext_time_kept(inode, ext_now(inode->fs));
 }
 
 /* Seconds of a time, rounded down; *nanoseconds is the rest. */

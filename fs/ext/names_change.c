@@ -71,12 +71,12 @@ bool ext_names_again(struct ext_fs *fs, int error, bool *tried)
 
 void ext_touch(struct ext_inode *directory)
 {
-	directory->modified = directory->changed = ext_now(directory->fs);
+	directory->modified = directory->changed = ext_inode_now(directory);
 }
 
 void ext_touch_inode(struct ext_inode *inode)
 {
-	inode->changed = ext_now(inode->fs);
+	inode->changed = ext_inode_now(inode);
 }
 
 int ext_links_check(const struct ext_inode *inode)

@@ -15,12 +15,12 @@ int64_t ext_seconds(int64_t time, uint32_t *nanoseconds)
 			 base);
 }
 
-int64_t ext_time_kept(const struct ext_fs *fs, int64_t time)
+int64_t ext_time_kept(const struct ext_inode *inode, int64_t time)
 {
 	uint32_t nanoseconds;
-	int64_t seconds = ext_seconds(time, &nanoseconds);
 
-	if (fs->inode_size > EXT_OLD_INODE_SIZE)
+	if (!inode->whole_seconds)
 		return time;
-	return seconds > INT32_MAX ? INT32_MAX * (int64_t)NANOSECONDS : time - nanoseconds;
+	return ext_seconds(time, &nanoseconds) > INT32_MAX ? INT32_MAX * (int64_t)NANOSECONDS
+							   : time - nanoseconds;
 }

@@ -61,7 +61,7 @@ int ext_orphan_cut(struct ext_inode *inode)
 
 static void touch(struct ext_inode *inode)
 {
-	inode->modified = inode->changed = ext_now(inode->fs);
+	inode->modified = inode->changed = ext_inode_now(inode);
 }
 
 /* EXERCISE S4, its third part: shrink makes a file shorter, in the order of the opening above.

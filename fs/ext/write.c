@@ -262,7 +262,7 @@ static int64_t write_piece(struct ext_inode *inode, uint64_t offset, const uint8
 {
 	struct ext_fs *fs = inode->fs;
 	struct ext_inode before = *inode;
-	int64_t now = ext_now(fs), written;
+	int64_t now = ext_inode_now(inode), written;
 	struct cached_block *pin;
 	int error = ext_begin(fs, EXT_CREDITS);
 

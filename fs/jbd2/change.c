@@ -142,11 +142,6 @@ uint32_t journal_open_number(const struct journal *journal)
 	return journal->sequence;
 }
 
-uint32_t journal_committed_number(const struct journal *journal)
-{
-	return journal->sequence - 1;
-}
-
 void journal_on_commit(struct journal *journal, void (*call)(void *context), void *context)
 {
 	journal->on_commit = call;

@@ -92,9 +92,8 @@ int journal_change(struct journal *journal, struct cached_block *block);
  * or -ENOSPC for more blocks than an eighth of the log can name (16,000 in 1 MiB). */
 int journal_revoke(struct journal *journal, uint64_t first, uint64_t count);
 
-/* The number of the open transaction, and of the last one that is safe on the disk. */
+/* The number of the open transaction. */
 uint32_t journal_open_number(const struct journal *journal);
-uint32_t journal_committed_number(const struct journal *journal);
 
 /* Commits the open transaction: data that was written before is flushed with it. When it returns 0
  * all that was changed survives a power cut. Nothing open: flushes the drive only. -EBUSY between

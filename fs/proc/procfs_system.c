@@ -91,7 +91,9 @@ static void show_mounts(struct procfs_text *text, const struct task *task)
 	for (uint32_t i = 0; (mount = vfs_mount_at(i)); i++)
 		procfs_print(text, "%s %s %s %s%s%s%s%s 0 0\n", mount->source, mount->path,
 			     mount->type->type, mount_is_read_only(mount) ? "ro" : "rw",
-			     mount->options.synchronous ? ",sync" : "",
+			     mount->options.synchronous		      ? ",sync"
+			     : mount->options.synchronous_directories ? ",dirsync"
+								      : "",
 			     mount->options.no_access_time ? ",noatime" : "",
 			     *mount->text ? "," : "", mount->text);
 }

@@ -103,11 +103,6 @@ static uint64_t transfer(const struct block_device *device)
 	return BLOCK_TRANSFER_SECTORS * SECTOR_SIZE / 1024;
 }
 
-static uint64_t sector_size(const struct block_device *device)
-{
-	return SECTOR_SIZE;
-}
-
 const struct sysfs_attribute sysfs_attributes[] = {
 	{ "alignment_offset", EVERY, .text = "0\n" },
 	{ "dev", EVERY, .show = show_number },
@@ -125,14 +120,14 @@ const struct sysfs_attribute sysfs_attributes[] = {
 	{ "discard_max_bytes", SYSFS_QUEUE, .value = discard_most },
 	{ "discard_max_hw_bytes", SYSFS_QUEUE, .value = discard_most },
 	{ "discard_zeroes_data", SYSFS_QUEUE, .text = "0\n" },
-	{ "hw_sector_size", SYSFS_QUEUE, .value = sector_size },
-	{ "logical_block_size", SYSFS_QUEUE, .value = sector_size },
+	{ "hw_sector_size", SYSFS_QUEUE, .text = "512\n" },
+	{ "logical_block_size", SYSFS_QUEUE, .text = "512\n" },
 	{ "max_hw_sectors_kb", SYSFS_QUEUE, .value = transfer },
 	{ "max_sectors_kb", SYSFS_QUEUE, .value = transfer },
-	{ "minimum_io_size", SYSFS_QUEUE, .value = sector_size },
+	{ "minimum_io_size", SYSFS_QUEUE, .text = "512\n" },
 	{ "nr_requests", SYSFS_QUEUE, .text = "4294967295\n" }, /* nothing limits them */
 	{ "optimal_io_size", SYSFS_QUEUE, .text = "0\n" },
-	{ "physical_block_size", SYSFS_QUEUE, .value = sector_size },
+	{ "physical_block_size", SYSFS_QUEUE, .text = "512\n" },
 	{ "read_ahead_kb", SYSFS_QUEUE, .value = read_ahead },
 	{ "rotational", SYSFS_QUEUE, .value = rotational },
 	{ "scheduler", SYSFS_QUEUE, .show = show_order, .store = store_order },

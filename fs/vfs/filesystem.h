@@ -14,9 +14,10 @@ struct inode;
 /* The options of a mount: those that mount(2) passes as flags, and the others as text. */
 struct mount_options {
 	bool read_only;
-	bool no_access_time; /* reading does not change a file's time of access */
-	bool synchronous;    /* each write is as with O_SYNC */
-	const char *text;    /* "data=ordered,barrier=0": what only the file system knows */
+	bool no_access_time;	      /* reading does not change a file's time of access */
+	bool synchronous;	      /* each write is as with O_SYNC, and as below: */
+	bool synchronous_directories; /* each change of a name is safe when it returns */
+	const char *text; /* "data=ordered,barrier=0": what only the file system knows */
 };
 
 /* The results of statfs. */

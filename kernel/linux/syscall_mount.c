@@ -36,9 +36,10 @@
 #define UMOUNT_NOFOLLOW 8u
 
 #define IGNORED_FLAGS                                                                              \
-	(MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_DIRSYNC | MS_NODIRATIME | MS_SILENT | MS_RELATIME | \
+	(MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_NODIRATIME | MS_SILENT | MS_RELATIME |              \
 	 MS_STRICTATIME | MS_LAZYTIME)
-#define KNOWN_FLAGS (IGNORED_FLAGS | MS_RDONLY | MS_SYNCHRONOUS | MS_REMOUNT | MS_NOATIME)
+#define KNOWN_FLAGS                                                                                \
+	(IGNORED_FLAGS | MS_RDONLY | MS_SYNCHRONOUS | MS_DIRSYNC | MS_REMOUNT | MS_NOATIME)
 
 enum { SOURCE, TARGET, TYPE, TEXT, TEXTS };
 
@@ -75,6 +76,7 @@ static int mount_texts(char *const texts[TEXTS], uint32_t flags)
 		.read_only = flags & MS_RDONLY,
 		.no_access_time = flags & MS_NOATIME,
 		.synchronous = flags & MS_SYNCHRONOUS,
+		.synchronous_directories = flags & (MS_SYNCHRONOUS | MS_DIRSYNC),
 		.text = texts[TEXT] ? texts[TEXT] : "",
 	};
 

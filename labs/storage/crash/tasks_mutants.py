@@ -68,7 +68,7 @@ MUTANTS: dict[str, Mutant] = {
         (
             (
                 "fs/disk/ext_inode.c",
-                "made->changed_in = made->data_in = made->mount->number;",
+                "made->changed_in = made->data_in = *evicted_in(made);",
                 "made->changed_in = made->data_in = made->mount->committed;",
             ),
         ),

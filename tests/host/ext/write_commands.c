@@ -7,7 +7,6 @@
  *	record save PATH	write the record, as QEMU's blklogwrites does
  *	fail N [COUNT]		COUNT (1) requests fail; 0: from the next one on
  *	requests		prints how many requests there were
- *	transactions		prints the open transaction's number, and that of the last safe one
  *	usage			prints blocks, free, available, inodes, free inodes
  *	room BLOCKS		prints what can be promised, if this many blocks are wanted
  *	run FIRST COUNT		checks that a file may have these blocks
@@ -27,8 +26,6 @@
 #pragma weak ext_usage
 #pragma weak ext_room
 #pragma weak ext_check_run
-#pragma weak ext_open_number
-#pragma weak ext_committed_number
 
 static struct ext_options options = { .now = clock_count };
 
@@ -116,13 +113,6 @@ static void requests(char *arguments)
 	printf("requests %ju\n", disk.requests);
 }
 
-static void transactions(char *arguments)
-{
-	(void)arguments;
-	if (ext_open_number != NULL)
-		printf("transactions %u %u\n", ext_open_number(fs), ext_committed_number(fs));
-}
-
 static void usage(char *arguments)
 {
 	struct ext_usage use;
@@ -158,9 +148,7 @@ static void run(char *arguments)
 }
 
 const struct command write_commands[] = {
-	{ "again", again },	  { "remount", remount },
-	{ "record", record },	  { "fail", fail_requests },
-	{ "requests", requests }, { "transactions", transactions },
-	{ "usage", usage },	  { "room", room },
-	{ "run", run },		  { NULL, NULL },
+	{ "again", again },	   { "remount", remount },   { "record", record },
+	{ "fail", fail_requests }, { "requests", requests }, { "usage", usage },
+	{ "room", room },	   { "run", run },	     { NULL, NULL },
 };

@@ -20,7 +20,7 @@
 static struct disk_mount mount;
 static unsigned places, meanwhile_at, released, freed, commits;
 static bool is_meanwhile, commits_meanwhile;
-static int commit_result;
+static int commit_result, store_result;
 
 static void require(bool is_so, const char *text)
 {
@@ -85,14 +85,14 @@ int ext_inode_read(struct ext_fs *fs, uint32_t number, struct ext_inode *inode)
 	return -EIO;
 }
 
-int64_t ext_time_kept(const struct ext_fs *fs, int64_t time)
+int64_t ext_time_kept(const struct ext_inode *inode, int64_t time)
 {
 	return time;
 }
 
 int ext_inode_write(struct ext_inode *inode)
 {
-	return 0;
+	return store_result;
 }
 
 int ext_release(struct ext_inode *inode)
@@ -152,6 +152,9 @@ const char *errno_name(int error)
 
 /* ---- the test ---- */
 
+static const struct inode_ops inode_ops = { .forget = disk_inode_forget };
+static const struct disk_operations operations = { .inode = &inode_ops };
+
 static bool is_there(struct disk_inode *inode)
 {
 	return true;
@@ -160,9 +163,6 @@ static bool is_there(struct disk_inode *inode)
 /* Returns whether the other task ran: there is such a place. */
 static bool try_place(unsigned place, unsigned links)
 {
-	static const struct inode_ops inode_ops = { .forget = disk_inode_forget };
-	static const struct disk_operations operations = { .inode = &inode_ops };
-
 	mount = (struct disk_mount){ .operations = &operations, .block_shift = 12 };
 	meanwhile_at = place;
 	places = released = freed = 0;
@@ -183,11 +183,15 @@ static bool try_place(unsigned place, unsigned links)
 
 /* ---- commits ---- */
 
+/* Of this number, or of an equal one of another turn, if that is in memory. */
 static struct disk_inode *make_inode(uint32_t number)
 {
 	struct disk_inode *inode = disk_inode_allocate(&mount);
+	static uint32_t made;
 
-	inode->ext = (struct ext_inode){ .number = number, .mode = S_IFREG, .links = 1 };
+	inode->ext = (struct ext_inode){ .number = number + made++ * EVICTED };
+	inode->ext.mode = S_IFREG;
+	inode->ext.links = 1;
 	disk_inode_insert(inode);
 	return inode;
 }
@@ -212,8 +216,29 @@ static void try_alone(struct disk_inode *one, struct disk_inode *two)
 	require_sync(one, true, 0, 0, "times are not for fdatasync");
 	require_sync(one, false, 0, 1, "times are for fsync");
 	disk_inode_changed(two, true);
-	require_sync(make_inode(14), false, 0, 1, "read while a change is not safe");
+	require_sync(make_inode(14), false, 0, 0, "looked up while another change is not safe");
+	struct disk_inode *gone = make_inode(15);
+
+	disk_inode_changed(gone, true);
+	inode_put(&gone->inode);
+	disk_inodes_shrink();
+	require_sync(make_inode(16), false, 0, 0, "looked up after another was evicted");
+	require_sync(make_inode(15), false, 0, 1, "changed, evicted and read again");
 	require_sync(make_inode(15), false, 0, 0, "read when all is safe");
+}
+
+/* The inode keeps its times, and nobody is told an error. */
+static void try_memory(struct disk_inode *inode)
+{
+	uint32_t seen = inode->pages.errors.count;
+
+	store_result = -ENOMEM;
+	inode->is_changed = true;
+	require(disk_store_all(&mount) == -ENOMEM, "no memory to store an inode");
+	store_result = 0;
+	require(errors_tell(&inode->pages.errors, &seen) == 0, "what is tried again is no error");
+	require(disk_store_all(&mount) == 0 && !inode->is_changed, "it is tried again");
+	require_sync(inode, false, 0, 1, "then it is committed");
 }
 
 /* Both have changes; the commit fails once. */
@@ -222,9 +247,14 @@ static void try_failure(struct disk_inode *one, struct disk_inode *two)
 	uint32_t seen = errors_sample(&two->pages.errors), all = errors_sample(&mount.errors);
 
 	disk_inode_changed(one, true);
+	struct disk_inode *untouched = make_inode(17);
+	uint32_t seen_here = errors_sample(&untouched->pages.errors);
+
 	disk_inode_changed(two, false);
 	commit_result = -EROFS;
 	require_sync(one, false, -EIO, 1, "a commit that fails");
+	require_sync(untouched, false, 0, 0, "of a file that was only looked up");
+	require(errors_tell(&untouched->pages.errors, &seen_here) == 0, "nor is it told later");
 	commit_result = 0;
 	require_sync(two, false, 0, 1, "the next one does not");
 	require(errors_tell(&two->pages.errors, &seen) == -EIO, "who asks later is told");
@@ -248,14 +278,15 @@ static void try_beside(struct disk_inode *inode, int result)
 
 static void try_sync(void)
 {
-	static const struct disk_operations operations;
-
 	mount = (struct disk_mount){ .operations = &operations, .number = -2, .committed = -2 };
+	for (unsigned i = 0; i < EVICTED; i++)
+		mount.evicted_in[i] = -2;
 	struct disk_inode *one = make_inode(12), *two = make_inode(13);
 
 	for (unsigned turn = 0; turn < 4; turn++) { /* numbers wrap around */
 		try_alone(one, two);
 		try_failure(one, two);
+		try_memory(one);
 		try_beside(one, 0);
 		try_beside(one, -EIO);
 		meanwhile_at = 0;

@@ -1,6 +1,6 @@
 /*
  * A write that fails after its file was closed is told to who opens the file later, and by syncfs.
- * late_errors FOLDER FILE: the file's first block cannot be written.
+ * late_errors FOLDER FILE PIPE: the file's first block cannot be written.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -43,6 +43,7 @@ int main(int count, char **words)
 	say("three", fsync(open(words[2], O_RDONLY)));
 	say("syncfs", syncfs(folder));
 	say("syncfs again", syncfs(folder));
+	say("syncfs of a later pipe", syncfs(open(words[3], O_RDWR)));
 	say("syncfs of another", syncfs(other));
 	say("syncfs of a later one", syncfs(open(words[1], O_RDONLY)));
 	lose(words[2]);
