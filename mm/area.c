@@ -46,6 +46,7 @@ static void insert(struct space *space, struct area *area)
 	}
 	tree_insert(&space->areas, &area->node);
 	space->size += area->end - area_start(area);
+	space->count++;
 	space->recent = area;
 }
 
@@ -55,6 +56,7 @@ static void discard(struct area *area)
 	struct space *space = area->space;
 
 	space->size -= area->end - area_start(area);
+	space->count--;
 	space->recent = NULL;
 	tree_remove(&space->areas, &area->node);
 	if (!area->object) {

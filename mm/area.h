@@ -12,10 +12,11 @@
 struct space;
 
 /* Bits of an area besides SPACE_READ, SPACE_WRITE and SPACE_EXECUTE (mm/space.h). */
-#define AREA_SHARED 8u	/* all spaces see what one of them writes; fork does not copy it */
-#define AREA_STACK  16u /* grows downwards when it is touched there */
-#define AREA_COPIED 32u /* may map copies of its object's pages, which are the program's own */
-#define AREA_LOCKED 64u /* can never be written to: shared, of a file open for reading only */
+#define AREA_SHARED 8u	 /* all spaces see what one of them writes; fork does not copy it */
+#define AREA_STACK  16u	 /* grows downwards when it is touched there */
+#define AREA_COPIED 32u	 /* may map copies of its object's pages, which are the program's own */
+#define AREA_LOCKED 64u	 /* can never be written to: shared, of a file open for reading only */
+#define AREA_PINNED 256u /* mlock: what the program touches, or has, is to stay in memory */
 
 struct area {
 	struct tree_node node; /* its key is the start */

@@ -94,7 +94,7 @@ void space_clear(struct space *space)
 	space_use(NULL);
 	area_cut(space, 0, SPACE_SHARED);
 	space_use(space);
-	space->heap_start = space->heap_end = 0;
+	space->heap_start = space->heap_end = space->pinning = 0;
 	put_stack(space);
 }
 

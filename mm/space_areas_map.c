@@ -10,6 +10,8 @@
 #include "mm/space_layout.h"
 #include "mm/space_map.h"
 
+uint32_t space_areas_most = 65530; /* Linux's */
+
 static uint32_t pages_up(uint32_t length)
 {
 	return (length + PAGE_SIZE - 1) & -PAGE_SIZE;
@@ -34,7 +36,20 @@ int space_unmap(struct space *space, uint32_t address, uint32_t length)
 	if (address % PAGE_SIZE || length == 0 || pages < length || address > SPACE_SHARED ||
 	    pages > SPACE_SHARED - address)
 		return -EINVAL;
+	const struct area *area = area_find(space, address);
+	bool is_middle = area && area_start(area) < address && area->end > address + pages;
+
+	if (is_middle && space->count >= space_areas_most)
+		return -ENOMEM;
 	return area_cut(space, address, address + pages);
+}
+
+/* Is an address inside an area, which would become two there? */
+static bool would_split(const struct space *space, uint32_t address)
+{
+	const struct area *area = area_find(space, address);
+
+	return area && area_start(area) < address;
 }
 
 /* How far areas cover the range, and can have the protection. */
@@ -58,6 +73,10 @@ int space_protect(struct space *space, uint32_t address, uint32_t length, unsign
 	if (end < address)
 		return -ENOMEM;
 	uint32_t reached = covered(space, address, end, protection);
+	uint32_t more = would_split(space, address) + would_split(space, reached);
+
+	if (more > 0 && space->count + more > space_areas_most)
+		return -ENOMEM;
 	int error = reached > address ? area_protect(space, address, reached, protection) : 0;
 
 	if (error || reached == end)
@@ -78,6 +97,8 @@ bool space_next_range(const struct space *space, struct space_range *range)
 	range->is_shared = area->flags & AREA_SHARED;
 	range->index = area->object ? area_index(area, range->start) : 0;
 	range->object = area->object;
+	range->is_pinned = area->flags & AREA_PINNED;
+	range->grows = area->flags & AREA_STACK;
 	range->is_heap = space->heap_start < space->heap_end && !area->object &&
 			 area_start(area) <= space->heap_end && area->end > space->heap_start;
 	return true;

@@ -31,7 +31,7 @@ struct space_range {
 	bool is_shared;			    /* what is written there others see */
 	uint32_t index;			    /* of the file's page at the start; 0 without a file */
 	const struct memory_object *object; /* whose pages it maps, or NULL */
-	bool is_heap;
+	bool is_heap, is_pinned, grows; /* pinned: by mlock. grows: downwards, as a stack does */
 };
 
 /* Finds the first range that ends after range->start, without what is below that address. Returns
@@ -54,3 +54,7 @@ uint32_t space_resident_size(const struct space *space);
 
 /* Bytes that are mapped. */
 uint32_t space_size(const struct space *space);
+
+/* How many areas a space may have, as far as mmap, munmap, mprotect, mremap and brk make them:
+ * /proc/sys/vm/max_map_count. */
+extern uint32_t space_areas_most;

@@ -40,6 +40,15 @@ def test_promises(programs, name):
     assert failures(said_by(programs, f"/{name}", memory=128)) == set()
 
 
+def test_what_is_kept(programs):
+    """Also where a program may have fewer areas."""
+    most = "/proc/sys/vm/max_map_count"
+    said = said_by(programs, f"cat {most}; /kept; echo 300 > {most}; /kept", memory=128)
+    assert re.search(r"^65530\n", said, re.MULTILINE)
+    assert failures(said) == set()
+    assert said.count(" and max_map_count\n") == 2
+
+
 @pytest.mark.parametrize("name", ["seams", "memory", "races"])
 def test_copies_that_sleep(programs, tmp_path, name):
     """Each fault sleeps, in copies of the kernel as well, and others use the same pipe or file."""
@@ -58,7 +67,7 @@ def test_copies_that_sleep(programs, tmp_path, name):
     assert failures(run(machine).check().serial) == set()
 
 
-@pytest.mark.parametrize("name", ["memory", "seams", "limits", "interpreters"])
+@pytest.mark.parametrize("name", ["memory", "seams", "limits", "interpreters", "kept"])
 def test_promises_are_those_of_linux(programs, name):
     """The programs ask nothing of our kernel that Linux does not do."""
     try:

@@ -111,14 +111,26 @@ static void show_signals(struct procfs_text *text, const struct process_signals 
 		     signals->blocked, ignored, caught);
 }
 
+/* Bytes of areas that are pinned (mlock). */
+static uint32_t pinned_of(const struct task *task)
+{
+	struct space_range range = { .end = 0 };
+	uint32_t pinned = 0;
+
+	for (; task->space && space_next_range(task->space, &range); range.start = range.end)
+		pinned += range.is_pinned ? range.end - range.start : 0;
+	return pinned;
+}
+
 static void show_status(struct procfs_text *text, const struct task *task)
 {
 	procfs_print(text, "Name:\t%s\nState:\t%c (%s)\nTgid:\t%d\nPid:\t%d\nPPid:\t%d\n",
 		     task->name, lives[task->life].letter, lives[task->life].name,
 		     procfs_program(task), task->pid, parent_of(task));
 	procfs_print(text, "Uid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\n");
-	procfs_print(text, "VmSize:\t%8u kB\nVmRSS:\t%8u kB\nThreads:\t%u\n",
-		     memory_of(task) / 1024, resident_of(task) / 1024, threads_of(task));
+	procfs_print(text, "VmSize:\t%8u kB\nVmLck:\t%8u kB\nVmRSS:\t%8u kB\nThreads:\t%u\n",
+		     memory_of(task) / 1024, pinned_of(task) / 1024, resident_of(task) / 1024,
+		     threads_of(task));
 	show_signals(text, &process_of(task)->signals);
 	procfs_print(text, "voluntary_ctxt_switches:\t%u\nnonvoluntary_ctxt_switches:\t%u\n",
 		     task->switches - task->preemptions, task->preemptions);

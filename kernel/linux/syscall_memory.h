@@ -16,7 +16,8 @@ struct file;
  * syscall_memory.c, syscall_memory_areas.c. */
 int memory_map(const struct mapping *mapping, struct file *file);
 
-/* Numbers of setrlimit: of the stack, and of all memory. */
+/* Numbers of setrlimit: of the heap and private memory, of the stack, and of all memory. */
+#define LIMIT_DATA  2
 #define LIMIT_STACK 3
 #define LIMIT_SPACE 9
 

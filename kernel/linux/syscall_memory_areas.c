@@ -1,10 +1,12 @@
 /* System calls about memory, from lesson 6 on: Linux's, by changes of areas. */
+#include "fs/devices.h"
 #include "fs/file_memory.h"
 #include "fs/files.h"
 #include "fs/memory/ramfs_memory.h"
 #include "kernel/abi/mman.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/startup.h"
+#include "kernel/linux/pinned_memory.h"
 #include "kernel/linux/syscall_file.h"
 #include "kernel/linux/syscall_memory.h"
 #include "kernel/process/process.h"
@@ -22,6 +24,14 @@
 #define ADVICE_REFUSED	 0x41600u /* bits: it would change what a child sees, or a file */
 #define MAP_HIGHEST	 (STACK_END - STACK_LIMIT - STACK_GAP)
 
+/* What RLIMIT_DATA counts: private, writable, and no stack. */
+#define DATA_MASK (SPACE_WRITE | AREA_SHARED | AREA_STACK)
+#define DATA	  SPACE_WRITE
+
+#define MAP_GROWSDOWN  0x100u
+#define MAP_LOCKED     0x2000u
+#define MAP_POPULATE   0x8000u
+#define MAP_NONBLOCK   0x10000u
 #define MAP_HUGETLB    0x40000u
 #define MAP_SIZE_SHIFT 26 /* of the flags: log2 of the size of a page; 0: the usual one */
 
@@ -45,29 +55,86 @@ static void stack_start(void)
 }
 STARTUP(stack_start)
 
-/* Would the program's memory be larger than its limit, with this many bytes more? */
-static bool is_too_much(uint32_t more)
+static bool is_beyond(uint32_t resource, uint32_t size, uint32_t more)
 {
-	uint32_t limit = current->process->files->limits[LIMIT_SPACE].soft;
+	uint32_t limit = current->process->files->limits[resource].soft;
 
-	return limit != UINT32_MAX && (more > limit || space_size(current->space) > limit - more);
+	return limit != UINT32_MAX && (more > limit || size > limit - more);
+}
+
+/* How many bytes of areas are in [start, end) whose flags, as far as in `mask`, are these. */
+static uint32_t bytes_in(uint32_t start, uint32_t end, uint32_t mask, uint32_t flags)
+{
+	const struct area *area;
+	uint32_t bytes = 0;
+
+	while (start < end && (area = area_from(current->space, start)) && area_start(area) < end) {
+		uint32_t from = start > area_start(area) ? start : area_start(area);
+
+		start = end < area->end ? end : area->end;
+		bytes += (area->flags & mask) == flags ? start - from : 0;
+	}
+	return bytes;
+}
+
+/* Would there be more data than its limit, with this many bytes more, without what is in a range?
+ */
+static bool is_too_much_data(uint32_t more, uint32_t start, uint32_t end)
+{
+	if (current->process->files->limits[LIMIT_DATA].soft == UINT32_MAX)
+		return false;
+	return is_beyond(
+	    LIMIT_DATA,
+	    bytes_in(0, STACK_END, DATA_MASK, DATA) - bytes_in(start, end, DATA_MASK, DATA), more);
+}
+
+/* Would the program's memory, or its data, be larger than its limit, or in more areas, with this
+ * many bytes more of an area with these flags? `instead` of so many that are there (MAP_FIXED). */
+static bool is_too_much(uint32_t more, uint32_t flags, uint32_t start, uint32_t instead)
+{
+	const struct space *space = current->space;
+	uint32_t size = space_size(space), end = start + instead;
+
+	if (space->count > space_areas_most ||
+	    (is_beyond(LIMIT_SPACE, size, more) &&
+	     is_beyond(LIMIT_SPACE, size - bytes_in(start, end, 0, 0), more)))
+		return true;
+	return (flags & DATA_MASK) == DATA && is_too_much_data(more, start, end);
 }
 
 /* A break that cannot be set stays where it is. Clearing memory may sleep: without the claim
  * another task of the program would see the old break meanwhile. */
 static int sys_brk(struct trap_frame *frame)
 {
-	const struct process *leader = current->process->leader;
-	struct claim *setting = leader->is_borrowing ? &leader->parent->leader->setting_break
-						     : &current->process->leader->setting_break;
+	struct process *owner = current->process->leader;
 
-	claim_take(setting);
-	uint32_t now = space_set_break(current->space, 0);
+	while (owner->is_borrowing)
+		owner = owner->parent->leader;
+	claim_take(&owner->setting_break);
+	uint32_t old = space_set_break(current->space, 0), now = old;
 
-	if (frame->ebx <= now || !is_too_much(frame->ebx - now))
+	if (frame->ebx <= old ||
+	    !is_too_much(whole_pages(frame->ebx) - whole_pages(old), SPACE_WRITE, 0, 0))
 		now = space_set_break(current->space, frame->ebx);
-	claim_give(setting);
+	claim_give(&owner->setting_break);
+	if (now > old)
+		pin_new(whole_pages(old), whole_pages(now), false, false);
 	return now;
+}
+
+/* Where there is room for a mapping, not directly below what may grow downwards; or 0. */
+static uint32_t gap(const struct space *space, uint32_t length)
+{
+	uint32_t address = area_gap(space, SPACE_LOWEST, MAP_HIGHEST, length);
+	const struct area *above;
+
+	while (address && (above = area_find(space, address + length)) &&
+	       (above->flags & AREA_STACK))
+		address =
+		    area_start(above) < STACK_GAP
+			? 0
+			: area_gap(space, SPACE_LOWEST, area_start(above) - STACK_GAP, length);
+	return address;
 }
 
 /* The address where the mapping goes, or a negated errno. */
@@ -85,8 +152,15 @@ static int place(const struct mapping *mapping, uint32_t length)
 							 : -ENOMEM;
 	if (is_free)
 		return address;
-	address = area_gap(space, SPACE_LOWEST, MAP_HIGHEST, length);
+	address = gap(space, length);
 	return address ? (int32_t)address : -ENOMEM;
+}
+
+/* Zeros: of no file, or of /dev/zero, which is memory of its own each time that it is mapped. */
+static bool is_zeros(const struct mapping *mapping, const struct file *file)
+{
+	return (mapping->flags & MAP_ANONYMOUS) ||
+	       (file->ops->read == device_read_zeros && file->ops->write == device_write_away);
 }
 
 /* Finds the object that is mapped, with a reference; none for private zeros. */
@@ -95,19 +169,22 @@ static int find_object(const struct mapping *mapping, struct file *file, uint32_
 {
 	bool is_shared = mapping->flags & MAP_SHARED;
 
-	if (mapping->flags & MAP_ANONYMOUS) {
+	if (!(mapping->flags & MAP_ANONYMOUS)) {
+		bool is_written = is_shared && file_writable(file);
+
+		if (!file_readable(file) ||
+		    (is_shared && (mapping->protection & SPACE_WRITE) && !is_written))
+			return -EACCES;
+		if (is_written && file->inode && file->inode->is_append_only)
+			return -EACCES; /* mprotect could allow writing later */
+		form->flags |= is_shared && !is_written ? AREA_LOCKED : 0;
+	}
+	if (is_zeros(mapping, file)) {
 		form->index = 0;
 		if (is_shared)
 			form->object = ramfs_shared_memory(length);
 		return is_shared && !form->object ? -ENOMEM : 0;
 	}
-	if (!file_readable(file) ||
-	    (is_shared && (mapping->protection & SPACE_WRITE) && !file_writable(file)))
-		return -EACCES;
-	if (is_shared && file_writable(file) && file->inode && file->inode->is_append_only)
-		return -EACCES; /* mprotect could allow writing later */
-	if (is_shared && !file_writable(file))
-		form->flags |= AREA_LOCKED;
 	form->object = file_memory(file);
 	return form->object ? 0 : -ENODEV;
 }
@@ -146,18 +223,23 @@ static int map_large(struct mapping mapping)
 int memory_map(const struct mapping *mapping, struct file *file)
 {
 	uint32_t length = (mapping->length + PAGE_SIZE - 1) & -PAGE_SIZE;
-	bool is_shared = mapping->flags & MAP_SHARED;
-	struct area form = { .flags = mapping->protection | (is_shared ? AREA_SHARED : 0),
+	bool is_shared = mapping->flags & MAP_SHARED, grows = mapping->flags & MAP_GROWSDOWN;
+	bool populated = (mapping->flags & (MAP_POPULATE | MAP_NONBLOCK)) == MAP_POPULATE;
+	struct area form = { .flags = mapping->protection | (is_shared ? AREA_SHARED : 0) |
+				      (grows ? AREA_STACK : 0),
 			     .index = mapping->offset };
 
 	if (!(mapping->flags & MAP_ANONYMOUS) && !file)
 		return -EBADF;
 	if (mapping->length == 0 || is_shared == !!(mapping->flags & MAP_PRIVATE) ||
-	    ((mapping->flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) && mapping->address % PAGE_SIZE))
+	    ((mapping->flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) &&
+	     mapping->address % PAGE_SIZE) ||
+	    (grows && (is_shared || file)))
 		return -EINVAL;
 	if (mapping->flags & MAP_HUGETLB)
 		return map_large(*mapping);
-	if (length == 0 || is_too_much(length))
+	if (length == 0 || is_too_much(length, form.flags, mapping->address,
+				       mapping->flags & MAP_FIXED ? length : 0))
 		return -ENOMEM;
 	if (form.index + (length >> PAGE_SHIFT) < form.index)
 		return -EOVERFLOW;
@@ -171,7 +253,10 @@ int memory_map(const struct mapping *mapping, struct file *file)
 				  : area_put(current->space, address, address + length, &form);
 	if (form.object)
 		form.object->ops->release(form.object);
-	return error ? error : address;
+	if (error)
+		return error;
+	pin_new(address, address + length, mapping->flags & MAP_LOCKED, populated);
+	return address;
 }
 
 /* Is all of it in areas? */
@@ -266,7 +351,7 @@ static int sys_mremap(struct trap_frame *frame)
 	uint32_t more = new_length - old_length;
 	struct area form = *area;
 
-	if (is_too_much(more))
+	if (is_too_much(more, area->flags, 0, 0))
 		return -ENOMEM;
 	form.index += (address + old_length - area_start(area)) >> PAGE_SHIFT;
 	if (space_is_free(current->space, address + old_length, more) &&
@@ -278,8 +363,9 @@ static int sys_mremap(struct trap_frame *frame)
 		    area_gap(current->space, SPACE_LOWEST, MAP_HIGHEST, new_length));
 }
 
-/* The pages of all areas in the range go; holes are passed over. */
-static void forget(uint32_t start, uint32_t end)
+/* The pages of all areas in the range go; holes are passed over. Those before one that is pinned,
+ * then: -EINVAL. */
+static int forget(uint32_t start, uint32_t end)
 {
 	const struct area *area;
 
@@ -287,8 +373,11 @@ static void forget(uint32_t start, uint32_t end)
 		uint32_t from = start > area_start(area) ? start : area_start(area);
 
 		start = end < area->end ? end : area->end;
+		if (area->flags & AREA_PINNED)
+			return -EINVAL;
 		page_unmap_range(current->space, from, start);
 	}
+	return 0;
 }
 
 static int sys_madvise(struct trap_frame *frame)
@@ -299,8 +388,9 @@ static int sys_madvise(struct trap_frame *frame)
 	if (frame->edx > ADVICE_LAST || (ADVICE_REFUSED >> frame->edx & 1) ||
 	    address + length < address)
 		return -EINVAL;
-	if (error != -EINVAL && frame->edx == ADVICE_DONT_NEED)
-		forget(address, address + length); /* what is there, also if not all is */
+	if (error != -EINVAL && frame->edx == ADVICE_DONT_NEED &&
+	    forget(address, address + length) != 0) /* what is there, also if not all is */
+		return -EINVAL;
 	if (!error && frame->edx == ADVICE_LARGE)
 		large_promote(current->space, address, address + length);
 	return error;
@@ -334,6 +424,8 @@ static int sys_msync(struct trap_frame *frame)
 		int failed = 0;
 
 		start = to;
+		if ((frame->edx & MS_INVALIDATE) && (area->flags & AREA_PINNED))
+			return -EBUSY;
 		if (area->flags & AREA_SHARED)
 			failed = sync(area->object, area_index(area, from), area_index(area, to));
 		error = error ? error : failed;
@@ -372,14 +464,27 @@ static int sys_mincore(struct trap_frame *frame)
 	return error;
 }
 
-CALL(sys_mlock, check(frame->ebx & -PAGE_SIZE, frame->ecx + frame->ebx % PAGE_SIZE))
+/* What becomes data counts as such. */
+static int sys_mprotect(struct trap_frame *frame)
+{
+	uint32_t start = frame->ebx, end = start + whole_pages(frame->ecx);
+
+	if (frame->edx & ~SPACE_PROTECTION)
+		return -EINVAL;
+	if ((frame->edx & SPACE_WRITE) &&
+	    is_too_much_data(bytes_in(start, end, DATA_MASK, 0), 0, 0))
+		return -ENOMEM;
+	return space_protect(current->space, start, frame->ecx, frame->edx);
+}
 
 static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 144, "msync", "xdd", sys_msync },	{ 150, "mlock", "xd", sys_mlock },
-	{ 151, "munlock", "xd", sys_mlock },	{ 163, "mremap", "xddx", sys_mremap },
-	{ 218, "mincore", "xdx", sys_mincore }, { 219, "madvise", "xdd", sys_madvise },
+	{ 144, "msync", "xdd", sys_msync },
+	{ 163, "mremap", "xddx", sys_mremap },
+	{ 218, "mincore", "xdx", sys_mincore },
+	{ 219, "madvise", "xdd", sys_madvise },
 };
 
 static const struct syscall replacing[] SYSCALL_TABLE_REPLACING = {
 	{ 45, "brk", "x", sys_brk },
+	{ 125, "mprotect", "xdd", sys_mprotect },
 };

@@ -4,6 +4,8 @@
 #include "fs/path_page.h"
 #include "fs/proc/procfs.h"
 #include "kernel/abi/limits.h"
+#include "kernel/lib/errno.h"
+#include "kernel/lib/number.h"
 #include "kernel/lib/startup.h"
 #include "kernel/cpu/interrupts.h"
 #include "kernel/cpu/memory_layout.h"
@@ -69,14 +71,15 @@ static void show_use(struct procfs_text *text, const struct space *space,
 		{ "Private_Hugetlb:", use.large_pool[0] },
 		{ "Swap:", 0 },
 		{ "SwapPss:", 0 },
-		{ "Locked:", 0 },
+		{ "Locked:", range->is_pinned ? use.share : 0 },
 	};
 
 	for (unsigned i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
 		procfs_print(text, "%-15s %8u kB\n", lines[i].name, lines[i].bytes / 1024);
-	procfs_print(text, "VmFlags:%s%s%s%s\n", range->protection & SPACE_READ ? " rd" : "",
+	procfs_print(text, "VmFlags:%s%s%s%s%s%s\n", range->protection & SPACE_READ ? " rd" : "",
 		     range->protection & SPACE_WRITE ? " wr" : "",
-		     range->protection & SPACE_EXECUTE ? " ex" : "", range->is_shared ? " sh" : "");
+		     range->protection & SPACE_EXECUTE ? " ex" : "", range->is_shared ? " sh" : "",
+		     range->grows ? " gd" : "", range->is_pinned ? " lo" : "");
 }
 
 static void show_smaps(struct procfs_text *text, const struct task *task)
@@ -114,14 +117,34 @@ static void show_large(struct procfs_text *text)
 	procfs_print(text, "Hugetlb:        %8u kB\n", total * LARGE_KIB);
 }
 
+/* /proc/sys/vm/max_map_count. */
+static void show_areas_most(struct procfs_text *text, const struct task *task)
+{
+	procfs_print(text, "%u\n", space_areas_most);
+}
+
+static int store_areas_most(const char *line)
+{
+	uint64_t number;
+
+	if (!number_parse(line, &number) || number > INT32_MAX)
+		return -EINVAL;
+	space_areas_most = (uint32_t)number;
+	return 0;
+}
+
 static void task_memory_register(void)
 {
 	static const struct procfs_memory memory = { show_name, shared_of, show_large };
 	static struct procfs_entry smaps = { .name = "smaps",
 					     .show = show_smaps,
 					     .order = SMAPS_ORDER };
+	static struct procfs_entry areas_most = { .name = "max_map_count",
+						  .show = show_areas_most,
+						  .store = store_areas_most };
 
 	procfs_memory = &memory;
 	procfs_register_task(&smaps);
+	procfs_register_in(&procfs_sys_vm, &areas_most);
 }
 STARTUP(task_memory_register)

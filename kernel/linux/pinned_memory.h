@@ -1,0 +1,22 @@
+/* Memory that is to stay: mlock, mlockall, MAP_LOCKED, MAP_POPULATE. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct space;
+
+/* Bits of a space's `pinning`. */
+#define PINS_NEW    1u /* MCL_FUTURE: what is mapped from now on is pinned, too */
+#define PINS_LAZILY 2u /* MCL_ONFAULT: and its pages come when they are touched */
+#define PINS_SOME   4u /* an area of it is pinned, or was */
+
+/* Gives the current task's program every page of [start, end), whole pages, as if it had touched
+ * it: for writing, where it may write and the memory is its own. Ends at the first that it cannot
+ * have. Returns 0; -ENOMEM, where nothing is mapped, or no page; -EAGAIN without memory. May sleep,
+ * and lets others run. */
+int populate(uint32_t start, uint32_t end);
+
+/* What mmap and brk do with [start, end), which was just mapped in the current task's space: pins
+ * it, after MCL_FUTURE or if `pinned`, and populates it, then or if `populated`. */
+void pin_new(uint32_t start, uint32_t end, bool pinned, bool populated);
