@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -16,6 +17,7 @@ from labs.storage.experiments import x14_account
 from labs.storage.experiments.trees import expected
 from labs.storage.report import PUBLISHED
 from tests import slide_sizes
+from tests.building import shared_folder
 
 pytestmark = pytest.mark.slow
 
@@ -27,6 +29,7 @@ HANZI = re.compile(r"[\u4e00-\u9fff]")
 EXCERPT = re.compile(r"^```\{literalinclude\} (\S+)\n((?::.*\n)*)```$", re.MULTILINE)
 SOLUTION = re.compile(r"SOLUTION S?\d+(?:\.\d+)? \{[^\n]*\n(.*?)\} SOLUTION", re.DOTALL)
 SLIDES_AT_LEAST = 12
+SIZES = "sizes.json"
 
 
 class Deck(HTMLParser):
@@ -79,20 +82,27 @@ def sphinx(
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directory of the built decks."""
-    target = tmp_path_factory.mktemp("slides") / "html"
-    done = sphinx(SLIDES, target)
-    assert done.returncode == 0, done.stderr
-    return target
+    """The directory of the built decks, which the processes of a run have together."""
+    return decks_in(tmp_path_factory, "slides")
 
 
 @pytest.fixture(scope="module")
 def chinese(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same in Chinese."""
-    target = tmp_path_factory.mktemp("slides-zh") / "html"
-    done = sphinx(SLIDES, target, options=("-D", "language=zh_CN"))
-    assert done.returncode == 0, done.stderr
-    return target
+    return decks_in(tmp_path_factory, "slides-zh", ("-D", "language=zh_CN"))
+
+
+def decks_in(factory: pytest.TempPathFactory, name: str, options: tuple[str, ...] = ()) -> Path:
+    """Builds the decks, and has a browser say how large their slides are."""
+
+    def fill(place: Path) -> None:
+        done = sphinx(SLIDES, place / "html", options=options)
+        assert done.returncode == 0, done.stderr
+        if slide_sizes.browser():
+            found = slide_sizes.sizes([place / "html" / f"{deck}.html" for deck in DECKS])
+            (place / "html" / SIZES).write_text(json.dumps(found))
+
+    return shared_folder(factory, name, fill) / "html"
 
 
 def deck_of(built: Path, name: str) -> Deck:
@@ -127,7 +137,7 @@ def test_excerpts_show_code(built, name):
 def test_slides_fit_on_the_wall(name, language, request):
     """Each as chromium lays it out, with all of its code."""
     decks = request.getfixturevalue(language)
-    found = slide_sizes.sizes(decks / f"{name}.html")
+    found = json.loads((decks / SIZES).read_text())[name]
     assert len(found) == len(deck_of(decks, name).titles)
     for title, height, width in found:
         assert height <= slide_sizes.HEIGHT, f"{name}: {title}: {height} of {slide_sizes.HEIGHT} px"
@@ -141,7 +151,7 @@ def test_a_slide_that_is_too_full_is_found(tmp_path):
     code = "\n".join(f"line {number}" for number in range(30))
     (tmp_path / "index.md").write_text(f"# A\n\n## Full\n\n```text\n{code}\n```\n\n## Empty\n")
     assert sphinx(tmp_path, tmp_path / "html").returncode == 0
-    _, full, empty = slide_sizes.sizes(tmp_path / "html" / "index.html")
+    _, full, empty = slide_sizes.sizes([tmp_path / "html" / "index.html"])["index"]
     assert full[1] > slide_sizes.HEIGHT > empty[1]
 
 
@@ -195,10 +205,12 @@ def test_drawings_stand_alone():
 @pytest.fixture(scope="module")
 def templates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The texts that a translation must have, a catalogue for each deck."""
-    target = tmp_path_factory.mktemp("gettext") / "pot"
-    done = sphinx(SLIDES, target, builder="gettext")
-    assert done.returncode == 0, done.stderr
-    return target
+
+    def fill(place: Path) -> None:
+        done = sphinx(SLIDES, place / "pot", builder="gettext")
+        assert done.returncode == 0, done.stderr
+
+    return shared_folder(tmp_path_factory, "gettext", fill) / "pot"
 
 
 @pytest.mark.parametrize("path", sorted(CHINESE.glob("*.po")), ids=lambda path: path.stem)
