@@ -8,7 +8,7 @@ import signal
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ import pytest
 from labs.tools.machine.machine import Machine, run
 from labs.tools.machine.qemu_command import Config, DiskError, Drive
 from labs.tools.machine.result import Result
-from tests.building import make
+from tests.building import WHOLE, make
 
 pytest_plugins = [
     "labs.tools.grading.lab",
@@ -120,3 +120,13 @@ def guest(guest_config: Callable[..., Config]) -> Callable[..., Result]:
 def guest_machine(guest_config: Callable[..., Config]) -> Callable[..., Machine]:
     """A machine to talk to: with guest_machine(None, boot="disk") as machine."""
     return lambda script, **fields: Machine(guest_config(script, **fields))
+
+
+@pytest.fixture
+def one_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What does not depend on clock rates is graded at one, in half the time; with WHOLE=yes at
+    both. That both count is in test_grader_plan.py; make prove has both."""
+    from labs.tools.grading import grade_parts
+
+    if not WHOLE:
+        monkeypatch.setattr(grade_parts, "Job", partial(grade_parts.Job, modes=("icount",)))

@@ -133,7 +133,7 @@ def handed_in(exercise: Exercise, path: str, data: bytes, place: Path) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("lesson", "path", "exercise"), LATER)
-def test_disassembled_it_gains_nothing(tmp_path, lesson, path, exercise):
+def test_disassembled_it_gains_nothing(one_rate, tmp_path, lesson, path, exercise):
     build_reference(exercise.lesson)
     data = student_tree.object_code(path, lesson, ROOT)
     submission = handed_in(exercise, path, data, tmp_path / "submission")
@@ -144,7 +144,7 @@ def test_disassembled_it_gains_nothing(tmp_path, lesson, path, exercise):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("lesson", "path", "exercise"), LATER)
-def test_disassembling_works(build, tmp_path, lesson, path, exercise):
+def test_disassembling_works(build, one_rate, tmp_path, lesson, path, exercise):
     """The reference's own object, treated so, has all points of one that is written by hand."""
     build_reference(exercise.lesson)
     data = build(f"build/objects/{path}.o").read_bytes()

@@ -336,7 +336,7 @@ def test_tree_shows_no_solution(reference, tmp_path):
 
 
 @pytest.mark.slow
-def test_same_report_with_one_process_and_with_two(reference, tmp_path):
+def test_same_report_with_one_process_and_with_two(reference, one_rate, tmp_path):
     """What works scores, the rest has a reason. Beside others that work: test_repeat."""
     exercises = [by_id("1.1"), by_id("1.2")]
     loop = stub("1.2", "boot/entry.asm", 'exercise_missing "1.2"', "jmp $")
@@ -351,7 +351,7 @@ def test_same_report_with_one_process_and_with_two(reference, tmp_path):
 
 
 @pytest.mark.slow
-def test_floods_and_crashes(reference, tmp_path):
+def test_floods_and_crashes(reference, one_rate, tmp_path):
     """A flooded serial line and a triple fault have their words."""
     flood = stub(
         "1.3",
@@ -372,7 +372,7 @@ def test_floods_and_crashes(reference, tmp_path):
     assert all(test.words for score in scores for test in score.failed)
 
 
-def test_handout_reference_and_a_cheat(reference, tmp_path):
+def test_handout_reference_and_a_cheat(reference, one_rate, tmp_path):
     """Nothing for the handout and for one who includes the reference, all for the reference."""
     exercises = [by_id("1.1")]
     handout = {path: data.decode() for path, data in handout_files(exercises[0]).items()}

@@ -23,9 +23,9 @@ from labs.tools.proving.mistakes import (
     mistake_from,
     mistakes_of,
 )
-from tests.building import make
+from tests.building import WHOLE, make
 
-SAMPLE, SEED = 2, "1"
+SAMPLE, SEED = 2 if WHOLE else 1, "1"
 VISIBLE = sorted(ROOT.glob("tests/*/visible/*.py"))
 MISTAKE = {
     "id": "1.1-x",

@@ -23,9 +23,9 @@ def test_a_difference_is_found():
 
 
 @pytest.mark.slow
-def test_reports_agree_idle_and_busy():
-    """One of lesson 1, which is graded in seconds; make prove REPEAT=n tries more."""
-    lesson, number = 1, 1
+def test_reports_agree_idle_and_busy(one_rate):
+    """One of lesson 1, with a mistake and graded in seconds; make prove REPEAT=n tries more."""
+    lesson, number = 1, 2
     build_reference(lesson)
     made = draft(lesson, number, "2010", 1)
     assert differences(list(reports(made, 2, 1, "2010"))) == [], str(made)
