@@ -186,6 +186,7 @@ def of_python(source: str) -> str:
 
 
 @cache
+@cache
 def texts(name: str, source: str) -> str:
     """The source with everything blanked that nobody reads as prose."""
     suffix = PurePosixPath(name).suffix
