@@ -353,6 +353,7 @@ def test_no_file_that_only_hidden_tests_use(lesson) -> None:
             assert re.search(rf'["/]{Path(path).stem}(?:\.\w+)?"', tests), path
 
 
+@cache
 def names_of_tests(path: Path) -> list[str]:
     """The names of the tests in a file."""
     return re.findall(r"^def (test_\w+)", path.read_text(), re.MULTILINE)
