@@ -7,10 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 
-from tap.line import Diagnostic, Plan
-from tap.line import Result as TapResult
-from tap.parser import Parser
-
 from labs.tools.machine.disk_trace import Request
 from labs.tools.machine.explain import fault_report, last_lines, panic_report
 from labs.tools.machine.qemu_command import Config
@@ -137,6 +133,10 @@ class Result:
 def ktap(result: Result) -> list[TestLine]:
     """The results of the tests inside the guest, in order. Raises GuestFailure when the report is
     missing, or when the plan does not name as many results as there are."""
+    from tap.line import Diagnostic, Plan  # few machines report so, and it is slow to load
+    from tap.line import Result as TapResult
+    from tap.parser import Parser
+
     _, start, report = result.serial.partition(KTAP_START)
     if not start:
         raise GuestFailure(f"no {KTAP_START} on the serial line; {result.explain()}", result)

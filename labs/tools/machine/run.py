@@ -18,7 +18,6 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from labs.tools.guest.debian import debian_root
 from labs.tools.guest.initramfs import Entry, InitramfsError, archive
 from labs.tools.guest.package import PackageError
 from labs.tools.guest.programs import COMMAND, busybox, guest_root
@@ -102,8 +101,11 @@ def write_initramfs(options: argparse.Namespace) -> Path | None:
 
 def guest_files(options: argparse.Namespace, command: str | None) -> list[Entry]:
     """What the options put into the guest."""
-    box = None if options.core else busybox()
-    folders = [debian_root(options.debian.split())] if options.debian else []
+    box, folders = None if options.core else busybox(), []
+    if options.debian:
+        from labs.tools.guest.debian import debian_root  # slow to load
+
+        folders.append(debian_root(options.debian.split()))
     folders += [options.programs] if options.programs else []
     return guest_root(options.user, box, folders, command)
 
