@@ -121,12 +121,14 @@ def test_nothing_is_left(ours: tuple[dict[str, str], str, str]) -> None:
     assert int(free.findall(after)[0]) >= int(free.findall(before)[0]) - SPARE_KIB
 
 
-def test_the_clock_is_set(folder: Path) -> None:
-    """By root, and files get the new time. No test sets this machine's."""
+def test_the_clock_and_a_limit_are_set(folder: Path) -> None:
+    """By root, and files get the new time. No test sets this machine's. The limit of tasks does not
+    bind Linux's root; it binds ours."""
     text = run_ours(
         folder,
         "date -s '2031-02-03 04:05:06'; touch /new; stat -c %y /new; date +%F;"
-        "sleep 0.1; date -s 1999-12-31; date +%F; sed -n 's/btime //p' /proc/stat",
+        "sleep 0.1; date -s 1999-12-31; date +%F; sed -n 's/btime //p' /proc/stat;"
+        "setsid /threads -tasks; grep processes /proc/self/limits",
     )
     lines = [line for line in text.splitlines() if line]
     assert lines[0] == "Mon Feb  3 04:05:06 UTC 2031"
@@ -134,6 +136,17 @@ def test_the_clock_is_set(folder: Path) -> None:
     assert lines[2] == "2031-02-03"
     assert lines[3:5] == ["Fri Dec 31 00:00:00 UTC 1999", "1999-12-31"]
     assert 0 <= 946598400 - int(lines[5]) < 600
+    assert lines[6:14] == [
+        "tasks at most 256",
+        "more -1",
+        "less 0",
+        "some 1",
+        "vfork -11",
+        "clone -11",
+        "thread 11",
+        "again 7",
+    ]
+    assert lines[14].split() == ["Max", "processes", "256", "256", "processes"]
 
 
 def test_seeds(folder: Path, linux: dict[str, str]) -> None:

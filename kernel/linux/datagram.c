@@ -38,10 +38,12 @@ struct datagram {
 	char bytes[];
 };
 
-/* The parts of a message in a program's memory: vectors, or (vectors is 0) only `single`. */
+/* The parts of a message in a program's memory: vectors, or (vectors is 0) only `single`, which may
+ * be the kernel's (sendfile). */
 struct parts {
 	uint32_t vectors, count;
 	uint32_t single[2]; /* address, length */
+	bool is_kernel;
 };
 
 static struct socket *connected;
@@ -98,10 +100,11 @@ static int move(const struct parts *parts, char *bytes, uint32_t length, bool gi
 	for (uint32_t i = 0; i < parts->count && done < length; i++) {
 		int error = part_of(parts, i, part);
 		uint32_t size = part[1] < length - done ? part[1] : length - done;
+		struct buffer memory = { part[0], size, !parts->is_kernel };
 
 		if (!error && size > 0 &&
-		    (gives ? copy_to_user(part[0], bytes + done, size)
-			   : copy_from_user(bytes + done, part[0], size)) != 0)
+		    (gives ? buffer_put(&memory, bytes + done, size)
+			   : buffer_take(&memory, bytes + done, size)) != (int)size)
 			error = -EFAULT;
 		if (error)
 			return error;
@@ -212,8 +215,8 @@ static int send(struct file *file, const struct parts *parts, uint32_t name, uin
 
 int datagram_send_to(struct file *file, const uint32_t *words)
 {
-	return send(file, &(struct parts){ 0, 1, { words[1], words[2] } }, words[4], words[5],
-		    words[3]);
+	return send(file, &(struct parts){ 0, 1, { words[1], words[2] }, false }, words[4],
+		    words[5], words[3]);
 }
 
 /* Credentials, and nothing more: files are sent through streams only. */
@@ -240,8 +243,8 @@ int datagram_send_message(struct file *file, const uint32_t *words)
 
 	if (error)
 		return error;
-	return send(file, &(struct parts){ message.vectors, message.count, { 0 } }, message.name,
-		    message.name_length, words[2]);
+	return send(file, &(struct parts){ message.vectors, message.count, { 0 }, false },
+		    message.name, message.name_length, words[2]);
 }
 
 /* ---- receiving ---- */
@@ -313,7 +316,7 @@ static int receive(struct file *file, const struct parts *parts, uint32_t flags,
 
 int datagram_receive_from(struct file *file, const uint32_t *words)
 {
-	const struct parts parts = { 0, 1, { words[1], words[2] } };
+	const struct parts parts = { 0, 1, { words[1], words[2] }, false };
 	struct datagram head;
 	bool is_cut;
 	int result = receive(file, &parts, words[3], &head, &is_cut);
@@ -333,7 +336,7 @@ int datagram_receive_message(struct file *file, const uint32_t *words)
 		return -EFAULT;
 	if (message.count > VECTORS_MAX)
 		return -EMSGSIZE;
-	const struct parts parts = { message.vectors, message.count, { 0 } };
+	const struct parts parts = { message.vectors, message.count, { 0 }, false };
 	int result = receive(file, &parts, words[2], &head, &is_cut);
 	uint32_t room = message.name ? message.name_length : 0;
 
@@ -408,23 +411,23 @@ void datagram_pair(struct file *one, struct file *other)
 
 static int datagram_read(struct file *file, struct buffer *to, uint64_t offset)
 {
-	const struct parts parts = { 0, 1, { to->address, to->length } };
+	const struct parts parts = { 0, 1, { to->address, to->length }, !to->is_user };
 	struct datagram head;
 	bool is_cut;
 
-	return to->is_user ? receive(file, &parts, 0, &head, &is_cut) : -EINVAL;
+	return receive(file, &parts, 0, &head, &is_cut);
 }
 
 static int datagram_write(struct file *file, struct buffer *from, uint64_t offset)
 {
-	const struct parts parts = { 0, 1, { from->address, from->length } };
+	const struct parts parts = { 0, 1, { from->address, from->length }, !from->is_user };
 
-	return from->is_user ? send(file, &parts, 0, 0, 0) : -EINVAL;
+	return send(file, &parts, 0, 0, 0);
 }
 
 static int move_vectors(struct file *file, uint32_t vectors, uint32_t count, bool write)
 {
-	const struct parts parts = { vectors, count, { 0 } };
+	const struct parts parts = { vectors, count, { 0 }, false };
 	struct datagram head;
 	bool is_cut;
 

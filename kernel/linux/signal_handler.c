@@ -14,11 +14,10 @@
 #include "kernel/lib/startup.h"
 #include "kernel/linux/signal_frame.h"
 #include "kernel/linux/signal_mask.h"
+#include "kernel/linux/syscall_limits.h"
 #include "kernel/process/signal_actions.h"
 #include "mm/pool.h"
 
-#define LIMIT_QUEUED	11 /* setrlimit's RLIMIT_SIGPENDING */
-#define QUEUED_MAX	1024u
 #define VECTOR_BREAK	3
 #define VECTOR_OVERFLOW 4
 
@@ -34,13 +33,26 @@ struct queued_signal {
 
 static struct pool queued = POOL_INITIALIZER(struct queued_signal);
 
-/* One of a process's signals is kept outside the queue. There is one user, so all count for it. */
+/* Signals that are pending, of all tasks: there is one user, and one of each number is kept outside
+ * the queue. */
+static uint32_t count_pending(void)
+{
+	uint32_t count = queued.used;
+
+	for (const struct task *task = task_next(NULL); task; task = task_next(task))
+		for (uint64_t set = task->process ? task->process->signals.pending : 0; set;
+		     set &= set - 1)
+			count++;
+	return count;
+}
+
 bool signal_has_room(const struct process *process, int signal)
 {
-	uint32_t limit = current->process->files->limits[LIMIT_QUEUED].soft;
+	const struct files *files = process->files;
+	uint32_t limit = files ? files->limits[LIMIT_QUEUED].soft : QUEUED_MAX;
 
-	return signal < SIGNAL_QUEUED || !(process->signals.pending & SIGNAL_BIT(signal)) ||
-	       queued.used + 1 < (limit < QUEUED_MAX ? limit : QUEUED_MAX);
+	return signal < SIGNAL_QUEUED ||
+	       count_pending() < (limit < QUEUED_MAX ? limit : QUEUED_MAX);
 }
 
 /* Without memory, or beyond the limit, the signal is pending once less. */

@@ -71,7 +71,9 @@ static int set_flags(struct file *file, uint32_t flags)
 {
 	if ((file->flags ^ flags) & O_APPEND && file->inode && file->inode->is_append_only)
 		return -EPERM;
-	file->flags = (file->flags & ~SETTABLE) | (flags & SETTABLE);
+	uint32_t settable = SETTABLE | (file->ops->is_stream ? O_ASYNC : 0);
+
+	file->flags = (file->flags & ~settable) | (flags & settable);
 	return 0;
 }
 

@@ -1,5 +1,5 @@
-/* Calls for open files that only Linux's programs make: vectors, the caller's offsets, copies
- * between files, sizes, and the ioctl commands that all files have. */
+/* Calls for open files that only Linux's programs make: vectors, the caller's offsets, sizes, and
+ * the ioctl commands that all files have. */
 #include "fs/files.h"
 #include "fs/vfs/mounting.h"
 #include "fs/vfs/vfs.h"
@@ -56,14 +56,6 @@ struct file *file_of_pool(struct anonymous *kind, const struct file_ops *ops, st
 	if (private && !file)
 		pool_free(pool, private);
 	return file;
-}
-
-/* Kernel code of a program keeps the processor until it sleeps. A call that may move much gives it
- * up where a switch is due. */
-static void share_processor(void)
-{
-	if (trap_return_work & WORK_SCHEDULE)
-		yield();
 }
 
 /* Runs a transfer for each piece of memory in a program's list, until one moves less than it could,
@@ -249,79 +241,6 @@ static inline int read_at(struct file *file, struct buffer *to, uint64_t offset)
 FILE_CALL(sys_pread64, transfer_at(file, file_to_read(file), frame, read_at))
 FILE_CALL(sys_pwrite64, transfer_at(file, file_to_write(file), frame, write_at))
 
-/* ---- from one file to another ---- */
-
-/* Moves the offset by what was written, which may be less than what was read. */
-static int copy_page(struct file *to, struct file *from, uint64_t *offset, void *page,
-		     uint32_t length)
-{
-	struct buffer buffer = buffer_of_kernel(page, length);
-	int read = file_read_at(from, &buffer, *offset);
-
-	if (read <= 0)
-		return read;
-	buffer = buffer_of_kernel(page, read);
-	struct claim *lock = to->ops->is_stream ? NULL : file_offset_lock(to);
-	int written = file_write(to, &buffer);
-
-	if (lock)
-		claim_give(lock);
-	if (written > 0)
-		*offset += written;
-	return written;
-}
-
-/* Copies from an offset on, which is moved; NULL: that of the file. Stops where one of the two
- * gives or takes less, and may be interrupted by a signal. Returns how many bytes. */
-static int copy(struct file *to, struct file *from, uint64_t *offset, uint32_t length)
-{
-	void *page = page_alloc(0);
-	uint32_t done = 0;
-	int moved = page ? 1 : -ENOMEM;
-
-	offset = offset ? offset : &from->offset;
-	while (page && done < length && moved > 0) {
-		uint32_t wanted = length - done < PAGE_SIZE ? length - done : PAGE_SIZE;
-
-		moved = copy_page(to, from, offset, page, wanted);
-		done += moved > 0 ? moved : 0;
-		share_processor();
-		if (current->has_signal)
-			break;
-	}
-	if (page)
-		page_free(page, 0);
-	return done > 0 || moved > 0 ? (int32_t)done : moved;
-}
-
-/* From one file to another. EDX is where the program keeps the offset to read at, a signed number
- * of `size` bytes; 0: the file's own offset. */
-static int send_file(struct file *to, struct file *from, const struct trap_frame *frame,
-		     uint32_t size)
-{
-	uint64_t offset = 0;
-
-	if (!to || !from)
-		return -EBADF;
-	if (from->ops->is_stream || !from->ops->read)
-		return -EINVAL;
-	if (frame->edx && copy_from_user(&offset, frame->edx, size) != 0)
-		return -EFAULT;
-	if ((int64_t)offset < 0 || (size == sizeof(int32_t) && (int32_t)offset < 0))
-		return -EINVAL;
-	uint32_t length = frame->esi < TRANSFER_MAX ? frame->esi : TRANSFER_MAX;
-	int moved = end_write(copy(to, from, frame->edx ? &offset : NULL, length));
-
-	if (moved > 0 && frame->edx && copy_to_user(frame->edx, &offset, size) != 0)
-		return -EFAULT;
-	return moved;
-}
-
-FILES_CALL(sys_sendfile, 1, ecx,
-	   send_file(file_to_write(file), file_to_read(other), frame, sizeof(int32_t)))
-FILES_CALL(sys_sendfile64, 1, ecx,
-	   send_file(file_to_write(file), file_to_read(other), frame, sizeof(int64_t)))
-
 /* ---- offsets and sizes ---- */
 
 /* All of a file is data, as a file system may say: the first hole is at its end. */
@@ -464,9 +383,7 @@ static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 148, "fdatasync", "f", sys_fdatasync },
 	{ 180, "pread64", "fpdxx", sys_pread64 },
 	{ 181, "pwrite64", "fpdxx", sys_pwrite64 },
-	{ 187, "sendfile", "ffpd", sys_sendfile },
 	{ 194, "ftruncate64", "fxx", sys_ftruncate64 },
-	{ 239, "sendfile64", "ffpd", sys_sendfile64 },
 	{ 225, "readahead", "fxxd", sys_readahead },
 	{ 250, "fadvise64", "fxxdd", sys_fadvise64 },
 	{ 272, "fadvise64_64", "fxxxxd", sys_fadvise64_64 },

@@ -7,6 +7,7 @@
 #include "kernel/abi/file.h"
 #include "kernel/process/file_calls.h"
 #include "kernel/process/held_call.h"
+#include "kernel/task/sched.h"
 #include "mm/pool.h"
 
 #define HERE ((uint32_t)AT_FDCWD) /* as a directory's descriptor: the working directory */
@@ -51,6 +52,14 @@ static inline struct file *file_to_read(struct file *file)
 static inline struct file *file_to_write(struct file *file)
 {
 	return file && file_writable(file) ? file : NULL;
+}
+
+/* Kernel code of a program keeps the processor until it sleeps. A call that may move much gives it
+ * up where a switch is due. */
+static inline void share_processor(void)
+{
+	if (trap_return_work & WORK_SCHEDULE)
+		yield();
 }
 
 /* Defines a call of an open file, as kernel/process/held_call.h does, with a second descriptor:

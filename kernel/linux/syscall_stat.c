@@ -310,7 +310,8 @@ static int change_times(struct inode *inode, uint32_t address, uint32_t layout)
 	return 0;
 }
 
-static int set_times(struct file *file, const struct trap_frame *frame, enum layout layout)
+static int set_times(struct file *file, const struct trap_frame *frame, uint32_t flags,
+		     enum layout layout)
 {
 	struct linux_timespec64 both[2];
 
@@ -318,16 +319,16 @@ static int set_times(struct file *file, const struct trap_frame *frame, enum lay
 	if (!take_times(frame->edx, layout, both) && both[0].nanoseconds == UTIME_OMIT &&
 	    both[1].nanoseconds == UTIME_OMIT)
 		return 0;
-	if (!frame->ecx) /* futimens: the file is the descriptor's */
+	if (!frame->ecx && frame->ebx != HERE) /* futimens: the file is the descriptor's */
 		return call_file(file_opened(file), change_times, frame->edx, layout);
-	return call_at(frame->ebx, frame->ecx, frame->esi, change_times, frame->edx, layout);
+	return call_at(frame->ebx, frame->ecx, flags, change_times, frame->edx, layout);
 }
 
-FILE_CALL(sys_utimensat, set_times(file, frame, NANOSECONDS))
-FILE_CALL(sys_utimensat64, set_times(file, frame, NANOSECONDS_64))
+FILE_CALL(sys_utimensat, set_times(file, frame, frame->esi, NANOSECONDS))
+FILE_CALL(sys_utimensat64, set_times(file, frame, frame->esi, NANOSECONDS_64))
 CALL(sys_utime, call_at(HERE, frame->ebx, 0, change_times, frame->ecx, SECONDS))
 CALL(sys_utimes, call_at(HERE, frame->ebx, 0, change_times, frame->ecx, MICROSECONDS))
-CALL(sys_futimesat, call_at(frame->ebx, frame->ecx, 0, change_times, frame->edx, MICROSECONDS))
+FILE_CALL(sys_futimesat, set_times(file, frame, 0, MICROSECONDS))
 
 /* ---- file systems ---- */
 
@@ -384,7 +385,7 @@ static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 269, "fstatfs64", "fdp", sys_fstatfs64 },
 	{ 271, "utimes", "sp", sys_utimes },
 	{ 298, "fchownat", "asddx", sys_fchownat },
-	{ 299, "futimesat", "asp", sys_futimesat },
+	{ 299, "futimesat", "fsp", sys_futimesat },
 	{ 300, "fstatat64", "aspx", sys_fstatat64 },
 	{ 306, "fchmodat", "aso", sys_fchmodat },
 	{ 307, "faccessat", "aso", sys_faccessat },

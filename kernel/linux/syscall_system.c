@@ -12,6 +12,7 @@
 #include "kernel/lib/errno.h"
 #include "kernel/lib/startup.h"
 #include "kernel/linux/processor_time.h"
+#include "kernel/linux/syscall_limits.h"
 #include "kernel/linux/syscall_memory.h"
 #include "kernel/cpu/machine.h"
 #include "kernel/process/names.h"
@@ -190,7 +191,7 @@ static int sys_getrandom(struct trap_frame *frame)
 }
 
 /* Enforced are the limits of descriptors, processor time, file size, queued signals and, from
- * lesson 6 on, memory and the stack, which is fixed before. The others are not counted. */
+ * lesson 6 on, tasks, memory and the stack, which is fixed before. The others are not counted. */
 static uint64_t wide(uint32_t limit)
 {
 	return limit == LIMIT_NOTHING ? UINT64_MAX : limit;
@@ -205,6 +206,25 @@ void (*watch_processor_time)(void);
 
 uint32_t usual_stack = SPACE_STACK;
 
+/* What the kernel has room for, whatever programs ask for. */
+static uint32_t most_of(uint32_t resource)
+{
+	switch (resource) {
+	case LIMIT_FILES:
+		return FILES_MAX;
+	case LIMIT_TASKS:
+		return TASK_LIMIT;
+	case LIMIT_QUEUED:
+		return QUEUED_MAX;
+	}
+	return LIMIT_NOTHING;
+}
+
+static uint32_t least(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
 /* Unless it was set, the stack's limit is that of its space, and a core dump's is 0. */
 static struct limit limit_of(const struct files *files, uint32_t resource)
 {
@@ -216,6 +236,8 @@ static struct limit limit_of(const struct files *files, uint32_t resource)
 		limit.soft = LIMIT_NOTHING;
 	if (resource == LIMIT_CORE && limit.soft == LIMIT_NOTHING)
 		limit.soft = 0;
+	limit.soft = least(limit.soft, most_of(resource));
+	limit.hard = least(limit.hard, most_of(resource));
 	return limit;
 }
 
@@ -223,7 +245,7 @@ static int set_limit(struct files *files, uint32_t resource, const struct limit 
 {
 	if (limit->soft > limit->hard)
 		return -EINVAL;
-	if (resource == LIMIT_FILES && limit->hard > FILES_MAX)
+	if (limit->hard > most_of(resource))
 		return -EPERM;
 	files->limits[resource] = *limit;
 	if (resource == LIMIT_STACK && limit->soft == LIMIT_NOTHING)
@@ -240,8 +262,8 @@ static int get_limit(const struct trap_frame *frame, uint32_t most)
 		return -EINVAL;
 	struct limit limit = limit_of(current->process->files, frame->ebx);
 
-	limit.soft = limit.soft < most ? limit.soft : most;
-	limit.hard = limit.hard < most ? limit.hard : most;
+	limit.soft = least(limit.soft, most);
+	limit.hard = least(limit.hard, most);
 	return give(frame->ecx, &limit, sizeof(limit));
 }
 

@@ -63,6 +63,8 @@ static int wait_for_child(const struct trap_frame *frame, uint32_t usage)
 {
 	struct wait_news news;
 	int32_t which = frame->ebx;
+
+	current->process->waits_for = frame->edx & WAIT_KINDS;
 	int32_t pid = which == INT32_MIN ? -ESRCH : wait_as_leader(which, frame->edx, &news);
 
 	if (pid <= 0)
@@ -123,6 +125,7 @@ static int wait_id(int32_t which, uint32_t options, struct wait_news *news)
 
 	if (options & ~(WAIT_OPTIONS | WEXITED | WNOWAIT) || !(options & kinds))
 		return -EINVAL;
+	current->process->waits_for = options & WAIT_KINDS;
 	int error = wait_event(&current->process->leader->children,
 			       (pid = look_id(which, options, news)) != 0 || (options & WNOHANG));
 

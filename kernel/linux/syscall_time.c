@@ -321,7 +321,7 @@ static void ring(struct timer *timer)
 		timer_start(timer, next > now ? next : now + process->alarm_interval, ring);
 }
 
-/* 0: none is set; an alarm that is due at this moment counts as one nanosecond. */
+/* 0: none is set; an alarm that is due at this moment counts as one microsecond. */
 static uint64_t alarm_left(void)
 {
 	const struct timer *alarm = &current->process->leader->alarm;
@@ -329,7 +329,7 @@ static uint64_t alarm_left(void)
 
 	if (!timer_is_running(alarm))
 		return 0;
-	return alarm->deadline > now ? alarm->deadline - now : 1;
+	return alarm->deadline > now + 1000 ? alarm->deadline - now : 1000;
 }
 
 static void set_alarm(uint64_t value, uint64_t interval)
@@ -354,8 +354,8 @@ static int sys_alarm(struct trap_frame *frame)
 
 /* ---- processor time: timers and limits that count ticks ---- */
 
-/* Of a process's tick_timers: the tick of use at which it rings (0: it does not), and its interval.
- */
+/* Of a process's tick_timers, in nanoseconds: the use at which it rings (0: it does not), and its
+ * interval. */
 enum { NEXT, INTERVAL };
 
 /* Of the two timers the first counts what the program uses in user mode, the second all. */
@@ -366,9 +366,14 @@ static uint32_t ticks_used(uint32_t timer)
 	return use.user_ticks + (timer ? use.system_ticks : 0);
 }
 
+static uint64_t ns_used(uint32_t timer)
+{
+	return (uint64_t)ticks_used(timer) * NS_PER_TICK;
+}
+
 static void ring_if_due(uint32_t timer, int signal)
 {
-	uint32_t *state = current->process->leader->tick_timers[timer], used = ticks_used(timer);
+	uint64_t *state = current->process->leader->tick_timers[timer], used = ns_used(timer);
 
 	if (state[NEXT] == 0 || used < state[NEXT])
 		return;
@@ -411,17 +416,13 @@ static void watch_register(void)
 }
 STARTUP(watch_register)
 
-static uint32_t ticks_of(uint64_t ns)
-{
-	return divide64(ns + NS_PER_TICK - 1, NS_PER_TICK, NULL);
-}
-
+/* A tick more than is asked for, as in Linux: the one that has begun may be nearly over. */
 static void set_tick_timer(uint32_t timer, uint64_t value, uint64_t interval)
 {
-	uint32_t *state = current->process->leader->tick_timers[timer];
+	uint64_t *state = current->process->leader->tick_timers[timer];
 
-	state[NEXT] = value ? ticks_used(timer) + ticks_of(value) : 0;
-	state[INTERVAL] = ticks_of(interval);
+	state[NEXT] = value ? ns_used(timer) + value + NS_PER_TICK : 0;
+	state[INTERVAL] = interval;
 	watch();
 }
 
@@ -435,11 +436,11 @@ static int give_timer(uint32_t which, uint32_t address)
 	if (which > ITIMER_PROF)
 		return -EINVAL;
 	if (which != ITIMER_REAL) {
-		const uint32_t *state = current->process->leader->tick_timers[which - 1];
-		uint32_t used = ticks_used(which - 1);
+		const uint64_t *state = current->process->leader->tick_timers[which - 1];
+		uint64_t used = ns_used(which - 1);
 
-		timer.interval = timeval_of_ticks(state[INTERVAL]);
-		timer.value = timeval_of_ticks(state[NEXT] > used ? state[NEXT] - used : 0);
+		timer.interval = timeval_of(state[INTERVAL]);
+		timer.value = timeval_of(state[NEXT] > used ? state[NEXT] - used : 0);
 	}
 	return give(address, &timer, sizeof(timer));
 }

@@ -14,6 +14,8 @@
  * program ends, it waits until it has no followers any more, and then ends as every process does
  * (kernel/process/exit.c). A follower that calls exec ends all others and takes the leader's place.
  */
+#include "fs/files.h"
+#include "kernel/abi/capability.h"
 #include "kernel/abi/errno.h"
 #include "kernel/abi/signal_handler.h"
 #include "kernel/cpu/interrupts.h"
@@ -33,13 +35,6 @@
 #include "kernel/task/switch.h"
 #include "kernel/task/task_make.h"
 #include "mm/user_copy.h"
-
-#define CLONE_FS      0x00000200u
-#define CLONE_FILES   0x00000400u
-#define CLONE_SIGHAND 0x00000800u
-#define CLONE_THREAD  0x00010000u
-#define CLONE_SETTLS  0x00080000u
-#define SHARED	      (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD)
 
 /* What is known of a task besides: after its process, where there is room (task_create). */
 struct thread {
@@ -84,75 +79,15 @@ static struct process *next_of(const struct process *leader, const struct proces
 	return task ? task->process : NULL;
 }
 
-/* ---- a thread begins ---- */
-
-static void share(struct process *child, const struct trap_frame *frame)
+void program_follow(struct process *child)
 {
-	const struct process *parent = current->process;
-
-	child->leader = parent->leader;
+	child->leader = current->process->leader;
 	thread_of(child->leader)->followers++;
-	child->pgrp = parent->pgrp;
-	child->session = parent->session;
-	child->tty = parent->tty;
-	child->arguments = parent->arguments;
-	child->environment = parent->environment;
-	child->strings_end = parent->strings_end;
-	child->files = parent->files;
-	child->task->space = current->space;
-	child->signals.actions = parent->signals.actions;
-	child->signals.blocked = parent->signals.blocked;
-	child->signals.stack.flags = SS_DISABLE;
-	child->task->schedule.nice = current->schedule.nice;
-	child->set_at_begin = frame->ebx & CLONE_CHILD_SETTID ? frame->edi : 0;
-	child->clear_on_exit = frame->ebx & CLONE_CHILD_CLEARTID ? frame->edi : 0;
 }
 
-/* As fork does it: kernel/process/fork.c has the picture. */
-static void set_registers(struct task *task, uint32_t stack)
+bool program_is_ending(void)
 {
-	struct switch_frame *frame = (struct switch_frame *)task->frame - 1;
-
-	*task->frame = *current->frame;
-	task->frame->eax = 0;
-	if (stack)
-		task->frame->user_esp = stack;
-	*frame = (struct switch_frame){ .resume = program_begin };
-	task->esp = (uintptr_t)frame;
-	task_save_fpu(current);
-	task->fpu = current->fpu;
-}
-
-static int create(const struct trap_frame *frame)
-{
-	struct thread_segments segments = current->thread_local;
-	int error = frame->ebx & CLONE_SETTLS ? thread_local_from_user(frame->esi, &segments) : 0;
-	bool is_ending = thread_of(current->process->leader)->ending & ENDING_ALL;
-	struct task *task = error || is_ending ? NULL : task_create(current->name);
-
-	if (!task)
-		return error ? error : -EAGAIN;
-	int32_t pid = task->pid;
-
-	task->thread_local = segments;
-	share(process_create(task), frame);
-	set_registers(task, frame->ecx);
-	if (frame->ebx & CLONE_PARENT_SETTID)
-		copy_to_user(frame->edx, &pid, sizeof(pid));
-	sched_begin(task);
-	return pid;
-}
-
-static int sys_clone(struct trap_frame *frame)
-{
-	if (frame->ebx & CLONE_THREAD)
-		return (frame->ebx & SHARED) == SHARED ? create(frame) : -EINVAL;
-	return process_fork(&(struct fork_request){
-	    .flags = frame->ebx,
-	    .stack = frame->ecx,
-	    .parent_word = frame->edx,
-	    .child_word = frame->edi,
-	});
+	return thread_of(current->process->leader)->ending & ENDING_ALL;
 }
 
 /* ---- what a task leaves in its program's memory ---- */
@@ -348,6 +283,16 @@ static int become_alone(void)
 	return 0;
 }
 
+/* What prctl and clone were asked for, and exec ends. A kernel thread that waits for the end is not
+ * to be sent a signal. */
+static void forget_for_exec(struct process *process)
+{
+	signal_timers_delete();
+	process->files->personality &= ~FILES_KEEPS_RIGHTS;
+	if (process->parent && process_is_program(process->parent))
+		process->exit_signal = SIGCHLD;
+}
+
 static int32_t finish(int32_t status)
 {
 	if (status != PROGRAM_REPLACED)
@@ -355,7 +300,7 @@ static int32_t finish(int32_t status)
 	int error = current->space ? become_alone() : 0;
 
 	if (!error)
-		signal_timers_delete();
+		forget_for_exec(current->process);
 	return error;
 }
 
@@ -483,7 +428,6 @@ static const struct syscall replacing[] SYSCALL_TABLE_REPLACING = {
 	{ 1, "exit", "d", sys_exit },
 	{ 20, "getpid", "", sys_getpid },
 	{ 64, "getppid", "", sys_getppid },
-	{ 120, "clone", "xpppp", sys_clone },
 	{ 252, "exit_group", "d", sys_exit_group },
 };
 

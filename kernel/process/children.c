@@ -14,10 +14,15 @@
 #include "kernel/process/family.h"
 #include "kernel/task/task_make.h"
 
-/* waitpid's first argument: a pid, -1 for any child, 0 for the caller's group, -n for group n. */
+/* waitpid's first argument: a pid, -1 for any child, 0 for the caller's group, -n for group n. A
+ * child whose end does not send SIGCHLD is meant only if the call asks for such children. */
 bool process_is_meant(const struct process *child, int32_t which)
 {
-	if (child->parent != current->process->leader)
+	uint32_t kinds = current->process->waits_for;
+	bool is_clone = child->exit_signal != SIGCHLD;
+
+	if (child->parent != current->process->leader ||
+	    (!(kinds & WAIT_ALL) && is_clone != !!(kinds & WAIT_CLONES)))
 		return false;
 	if (which > 0)
 		return child->task->pid == which;

@@ -100,17 +100,6 @@ static int run(struct elf_image *image, const char *path, struct exec_strings *s
 	return error ? error : replace(image, path, strings, frame);
 }
 
-/* Programs expect at least argv[0]. The pointers to the strings need room as well. */
-static int complete(struct exec_strings *strings)
-{
-	int error = strings->arguments == 0 ? exec_add(strings, "", &strings->arguments) : 0;
-	uint32_t pointers = strings->arguments + strings->environment;
-
-	if (!error && pointers > EXEC_POINTERS)
-		error = -E2BIG;
-	return error;
-}
-
 /* Every error before the point of no return leaves the old program as it was. */
 int exec(const char *path, struct exec_strings *strings, struct trap_frame *frame)
 {
@@ -118,10 +107,9 @@ int exec(const char *path, struct exec_strings *strings, struct trap_frame *fram
 
 	if (!image)
 		return -ENOMEM;
-	int error = complete(strings);
+	bool has_room = strings->arguments + strings->environment <= EXEC_POINTERS;
+	int error = has_room ? exec_open_image(path, image) : -E2BIG;
 
-	if (!error)
-		error = exec_open_image(path, image);
 	if (!error) {
 		error = run(image, path, strings, frame);
 		file_release(image->file);

@@ -77,8 +77,11 @@ struct fork_request {
 int process_fork(const struct fork_request *request);
 
 /* Options of wait4. */
-#define WAIT_THREADS 0xe0000000u				       /* concern threads only */
-#define WAIT_OPTIONS (WNOHANG | WUNTRACED | WCONTINUED | WAIT_THREADS) /* of wait4 */
+#define WAIT_OWN     0x20000000u /* not those of other threads: there are none */
+#define WAIT_ALL     0x40000000u /* whatever signal their end sends */
+#define WAIT_CLONES  0x80000000u /* only those whose end does not send SIGCHLD */
+#define WAIT_KINDS   (WAIT_OWN | WAIT_ALL | WAIT_CLONES)
+#define WAIT_OPTIONS (WNOHANG | WUNTRACED | WCONTINUED | WAIT_KINDS) /* of wait4 */
 
 #define PRCTL_SET_SUBREAPER 36 /* prctl: sets adopts in struct process */
 

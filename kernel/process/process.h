@@ -44,6 +44,7 @@ struct process {
 	int32_t pgrp, session;	    /* pids of their leaders */
 	uint32_t tty;		    /* device number of the controlling terminal; 0: none */
 	int32_t exit_signal;	    /* sent to the parent when this process ends; 0: none */
+	uint32_t waits_for;	    /* WAIT_CLONES, WAIT_ALL, of its wait that is under way */
 	int32_t death_signal;	    /* sent to it when its parent ends; 0: none (prctl) */
 	int32_t status;		    /* as wait4 tells it */
 	struct claim setting_break; /* of the leader: brk is under way */
@@ -57,7 +58,7 @@ struct process {
 	uint32_t children_user_ticks, children_system_ticks; /* of those that were waited for */
 	struct timer alarm;				     /* sends SIGALRM */
 	uint64_t alarm_interval;    /* nanoseconds until the next one; 0: none */
-	uint32_t tick_timers[2][2]; /* setitimer's of processor time: kernel/linux/syscall_time.c */
+	uint64_t tick_timers[2][2]; /* setitimer's of processor time: kernel/linux/syscall_time.c */
 
 	struct process_signals signals;
 };

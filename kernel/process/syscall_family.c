@@ -35,6 +35,8 @@ static int sys_clone(struct trap_frame *frame)
 static int sys_waitpid(struct trap_frame *frame)
 {
 	struct wait_news news;
+
+	current->process->waits_for = frame->edx & WAIT_KINDS;
 	int32_t pid = process_wait(frame->ebx, frame->edx, &news);
 
 	if (pid <= 0 || !frame->ecx)

@@ -53,6 +53,7 @@ int program_run(int count, char *const words[])
 	if (!current->process)
 		process_create(current);
 	current->process->signals.actions[SIGCHLD - 1].handler = SIGNAL_IGNORE;
+	current->process->waits_for = WAIT_ALL;
 	preempt_disable();
 	struct task *task = kthread_create(words[0], become_program, &start);
 	int32_t pid = task ? task->pid : 0;

@@ -53,6 +53,9 @@ long end_of(pid_t child);
  * them. Returns what sendmsg did, or its error. */
 long send_control(int end, int type, const void *data, size_t size, size_t length);
 
+/* For `threads -tasks`: how many tasks there may be. Returns the program's status. */
+int limit_tasks(void);
+
 void part_join(void);
 void part_detach(void);
 void part_ids(void);
@@ -100,3 +103,5 @@ void part_written(void);
 void part_semaphores(void);
 void part_credentials(void);
 void part_messages(void);
+void part_clones(void);
+void part_sends(void);

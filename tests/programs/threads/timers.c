@@ -137,6 +137,37 @@ static void wrong_times(void)
 	say("nowhere", error_of(syscall(SYS_stime, (void *)16)));
 }
 
+/* ---- setitimer ---- */
+
+static long microseconds(struct timeval time)
+{
+	return time.tv_sec * 1000000 + time.tv_usec;
+}
+
+/* What is left, and the interval, to the microsecond; of processor time a tick more. */
+static void intervals(void)
+{
+	const struct itimerval none = { 0 }, odd = { { 20, 3 }, { 40, 7 } };
+	struct itimerval now, before;
+
+	for (int which = ITIMER_REAL; which <= ITIMER_PROF; which++) {
+		say("set", error_of(setitimer(which, &odd, NULL)));
+		say("get", error_of(getitimer(which, &now)));
+		say("interval", microseconds(now.it_interval));
+		say("left", (microseconds(now.it_value) + 9980000) / 10000000);
+		say("off", error_of(setitimer(which, &none, &before)));
+		say("old interval", microseconds(before.it_interval));
+		say("not longer", microseconds(before.it_value) <= microseconds(now.it_value));
+		say("no ticks", which || microseconds(before.it_value) % 1000 != 0 ||
+				    microseconds(now.it_value) % 1000 != 0);
+		getitimer(which, &now);
+		say("none", microseconds(now.it_value) + microseconds(now.it_interval));
+	}
+	say("which", error_of(syscall(SYS_getitimer, 3, &now)));
+	say("nowhere", error_of(syscall(SYS_getitimer, 0, 16)));
+	say("which first", error_of(syscall(SYS_getitimer, -1, 16)));
+}
+
 void part_timers(void)
 {
 	struct sigaction action = { .sa_sigaction = handle, .sa_flags = SA_SIGINFO };
@@ -162,5 +193,6 @@ void part_timers(void)
 	say("delete", timer_delete(timer) + timer_delete(day) + timer_delete(none));
 	say("twice", timer_delete(day) == 0 ? 0 : errno);
 	wrong_times();
+	intervals();
 	say("bad pointer", syscall(SYS_timer_create, CLOCK_MONOTONIC, NULL, 16) == 0 ? 0 : errno);
 }
