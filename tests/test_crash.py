@@ -13,6 +13,7 @@ from labs.storage.crash.log import FLUSH, Entry, Layout, LogError, read_log, wri
 from labs.storage.crash.mutants import MUTANTS, build_mutant
 from labs.storage.crash.workloads import named, pattern
 from labs.tools.machine.bounded import run_within
+from tests.building import WHOLE
 
 SECTOR = 512
 
@@ -141,9 +142,12 @@ def test_mutant_is_caught(tmp_path, name):
         if figures.violations:
             break
     assert figures.violations, mutant.what
+    name = figures.violations[0].name
+    if name.endswith(":no cut") and not WHOLE:
+        return  # all states are tried again
     again = tmp_path / "again"
     again.mkdir()
-    assert show_state(program, again, figures.violations[0].name) == 1
+    assert show_state(program, again, name) == 1
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ import pytest
 
 from labs.storage.crash import building
 from labs.tools.machine.bounded import run_within
+from tests.building import WHOLE
 from tests.host.ext.images import MIB, ROOT, SEED, bmap, debugfs, make_image, patch, peek, run_tool
 from tests.host.jbd2.mutants import MUTANTS, Mutant
 
@@ -30,7 +31,7 @@ SECONDS = 300
 FIRST = 6000  # blocks of the images that no file has
 JOURNAL = "<8>"
 JOURNAL_BLOCKS = 1024
-SEEDS = 4  # of random sessions, in each of which some 5,000 states are tried
+SEEDS = 4 if WHOLE else 2  # of random sessions, in each of which some 5,000 states are tried
 MUTANT_SEEDS = 12  # at most; most are caught by the first
 INCOMPAT_RECOVER = 4
 SUPER = 1024
@@ -105,7 +106,7 @@ def result_of(mutant: Mutant, place: Path) -> str:
     command = ["gcc", *FAST, "-w", f"-I{ROOT}", changed, *others, "-o", program]
     subprocess.run(command, check=True)
     done = run_within(
-        [program, "property", "1", str(MUTANT_SEEDS)],
+        [program, "property", str(mutant.session), str(MUTANT_SEEDS)],
         capture_output=True,
         text=True,
         seconds=SECONDS,

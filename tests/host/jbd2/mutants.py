@@ -12,6 +12,7 @@ class Mutant(NamedTuple):
     file: str
     old: str  # is in the file once
     new: str
+    session: int = 1  # the first of the random sessions that are tried: one that finds it soon
 
 
 COMMIT = "fs/jbd2/commit.c"
@@ -32,7 +33,7 @@ END_OF_CHECKPOINT = '\tif (error)\n\t\treturn journal_abort(journal, "a checkpoi
 COVERS = "return record != NULL && !is_before(record->sequence, sequence);"
 
 MUTANTS = [
-    Mutant("no-flush-before-commit", COMMIT, BARRIER + ADD_COMMIT, ADD_COMMIT),
+    Mutant("no-flush-before-commit", COMMIT, BARRIER + ADD_COMMIT, ADD_COMMIT, 3),
     Mutant(
         "no-flush-after-commit",
         COMMIT,
@@ -60,6 +61,7 @@ MUTANTS = [
         COMMIT,
         "return first_word(block->data) == big32(JOURNAL_MAGIC);",
         "return 0 * first_word(block->data);",
+        3,
     ),
     Mutant("escape-stays", RECOVER, "if (tag->flags & TAG_ESCAPED)", "if (0)"),
     Mutant(
@@ -70,9 +72,9 @@ MUTANTS = [
         "journal->sequence);\nif (!error) error = bcache_write_all(journal->place.device);\n",
     ),
     Mutant("no-flush-of-checkpoint", COMMIT, BARRIER + MOVE_TAIL, MOVE_TAIL),
-    Mutant("no-flush-of-tail", COMMIT, BARRIER + END_OF_CHECKPOINT, END_OF_CHECKPOINT),
+    Mutant("no-flush-of-tail", COMMIT, BARRIER + END_OF_CHECKPOINT, END_OF_CHECKPOINT, 3),
     Mutant("wrap-to-superblock", LOG, AFTER, AFTER.replace("first :", "first - 1 :")),
-    Mutant("wrap-too-late", LOG, AFTER, AFTER.replace("block + 1 ==", "block ==")),
+    Mutant("wrap-too-late", LOG, AFTER, AFTER.replace("block + 1 ==", "block =="), 7),
     Mutant(
         "no-room-kept",
         LOG,
@@ -92,7 +94,7 @@ MUTANTS = [
         "\tblock->transaction = journal;\n\tjournal->changed++;\n",
         "\tjournal->changed++;\n",
     ),
-    Mutant("abort-forgotten", LOG, "\tjournal->is_aborted = true;\n", ""),
+    Mutant("abort-forgotten", LOG, "\tjournal->is_aborted = true;\n", "", 5),
     Mutant(
         "read-ahead-written",
         OPEN,
