@@ -16,7 +16,7 @@ from labs.tools.guest.programs import COMMAND
 from labs.tools.machine.machine import run
 from labs.tools.machine.result import Outcome
 from labs.tools.machine.run import machine_config, machine_options
-from tests.building import make
+from tests.building import make, mentioned
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = ROOT / "tests/programs/memory"
@@ -44,7 +44,8 @@ def said_by(programs: Path, command: str, memory: int = 64) -> str:
     """All that a machine says whose shell runs a command. Fails unless it ends with status 0."""
     make("LESSON=6", "image-direct", "user-programs")
     words = ["--boot", "direct", "--user", "build/user/bin", "--build", "build/lesson6"]
-    words += ["--memory", str(memory), "--programs", str(programs), "--command", command]
+    words += ["--programs", str(mentioned(programs, command)), "--command", command]
+    words += ["--memory", str(memory)]
     config = machine_config(machine_options("test").parse_args(words))
     settings = (*config.settings, ("cmd", f"/bin/sh /{COMMAND}"))
     limits = {"guest_limit": GUEST_SECONDS, "wall_limit": WALL_SECONDS}

@@ -18,7 +18,7 @@ from labs.tools.machine.machine import run
 from labs.tools.machine.qemu_command import Config, DiskError, Drive
 from labs.tools.machine.result import Outcome, Result
 from labs.tools.machine.run import machine_config, machine_options
-from tests.building import ROOT, make
+from tests.building import ROOT, make, mentioned, shared_folder
 from tests.host.ext.images import run_tool
 
 PROGRAMS = ROOT / "tests/programs/disk"
@@ -34,14 +34,16 @@ Said = Callable[..., Result]
 @pytest.fixture(scope="session")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The programs of tests/programs/disk, in a folder for the guest's root."""
-    place = tmp_path_factory.mktemp("programs")
-    for source in PROGRAMS.glob("*.c"):
-        command = [*COMPILER, str(source), "-o", str(place / source.stem)]
-        try:
+
+    def fill(place: Path) -> None:
+        for source in PROGRAMS.glob("*.c"):
+            command = [*COMPILER, str(source), "-o", str(place / source.stem)]
             subprocess.run(command, check=True, capture_output=True, text=True)
-        except FileNotFoundError:
-            pytest.skip(f"there is no {COMPILER[0]} here")
-    return place
+
+    try:
+        return shared_folder(tmp_path_factory, "device-programs", fill)
+    except FileNotFoundError:
+        pytest.skip(f"there is no {COMPILER[0]} here")
 
 
 @pytest.fixture(scope="session")
@@ -51,7 +53,7 @@ def storage_config(programs: Path) -> Callable[..., Config]:
     def config(command: str, mode: str = "dma-polled", **fields: object) -> Config:
         make("LESSON=storage", "image-direct", "user-programs")
         words = ["--boot", "direct", "--user", "build/user/bin", "--build", "build/storage"]
-        words += ["--programs", str(programs), "--command", command]
+        words += ["--programs", str(mentioned(programs, command)), "--command", command]
         made = machine_config(machine_options("test").parse_args(words))
         settings = (*made.settings, ("cmd", f"/bin/sh /{COMMAND}"), ("disk", mode))
         limits = {"guest_limit": 300, "wall_limit": 900, "variables": ("trace",)}

@@ -20,7 +20,7 @@ from labs.tools.machine.machine import Machine, run
 from labs.tools.machine.qemu_command import Config, DiskError, Drive
 from labs.tools.machine.result import Outcome
 from labs.tools.machine.run import machine_config, machine_options
-from tests.building import make, shared_folder
+from tests.building import make, mentioned, shared_folder
 from tests.host.ext.images import MIB, bmap, make_image, run_tool
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -84,7 +84,8 @@ def guest(programs, tmp_path):
         settings: Mapping[str, str] = MappingProxyType({}),
     ) -> str:
         words = ["--boot", "direct", "--user", str(ROOT / "build/user/bin"), "--build"]
-        words += [str(ROOT / "build/storage"), "--programs", str(programs), "--command", script]
+        words += [str(ROOT / "build/storage"), "--command", script]
+        words += ["--programs", str(mentioned(programs, script))]
         words += ["--memory", str(memory)]
         config = machine_config(machine_options("test").parse_args(words))
         config = replace(

@@ -13,7 +13,7 @@ from labs.tools.guest.initramfs import archive
 from labs.tools.guest.programs import guest_root
 from labs.tools.machine.machine import run
 from labs.tools.machine.qemu_command import Config
-from tests.building import first_is_fast, make
+from tests.building import first_is_fast, make, mentioned
 from tests.memory_machine import GUEST_SECONDS, ROOT, WALL_SECONDS, compiled, said_by
 
 ELSEWHERE = {
@@ -54,7 +54,7 @@ def test_copies_that_sleep(programs, tmp_path, name):
     """Each fault sleeps, in copies of the kernel as well, and others use the same pipe or file."""
     make("LESSON=6", "image-direct", "user-programs")
     (tmp_path / "initramfs").write_bytes(
-        archive(guest_root(ROOT / "build/user/bin", None, [programs]))
+        archive(guest_root(ROOT / "build/user/bin", None, [mentioned(programs, name)]))
     )
     machine = Config(
         boot="direct",

@@ -20,7 +20,7 @@ from labs.tools.machine.machine import run
 from labs.tools.machine.qemu_command import UNIT_NAMES, DiskError, Drive
 from labs.tools.machine.result import Outcome
 from labs.tools.machine.run import machine_config, machine_options
-from tests.building import make
+from tests.building import make, mentioned
 from tests.host.ext.images import MIB, bmap, make_image, run_tool
 from tests.test_ext_write_guest import ROOT, programs  # noqa: F401 (a fixture)
 
@@ -99,7 +99,8 @@ def traced(programs, tmp_path):  # noqa: F811
     def go(script: str, drives: tuple[Drive, ...]) -> tuple[str, Iterable[str]]:
         make("LESSON=storage", "image-direct", "user-programs")
         words = ["--boot", "direct", "--user", str(ROOT / "build/user/bin"), "--build"]
-        words += [str(ROOT / "build/storage"), "--programs", str(programs), "--command", script]
+        words += [str(ROOT / "build/storage"), "--command", script]
+        words += ["--programs", str(mentioned(programs, script))]
         trace = tmp_path / "trace"
         options = [word for event in EVENTS for word in ("-trace", event)]
         config = replace(

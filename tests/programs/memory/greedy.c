@@ -11,10 +11,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MOST 100000
-#define NAME "/tmp/greedy"
+#define MOST  100000
+#define NAME  "/tmp/greedy"
+#define FILES 50
 
-static int number;
+static int number, files[FILES];
 
 static void ok(int good, const char *what)
 {
@@ -29,24 +30,52 @@ static int lock(int file, int type, off_t first, off_t length)
 	return fcntl(file, F_SETLK, &wanted) == 0 ? 0 : errno;
 }
 
-/* Each byte's lock is one of its own, because the next byte is not locked. */
+/* Each byte's lock is one of its own, because the next byte is not locked. The limit is one of all
+ * files together, and the list of each is short: a longer one takes longer to look through. */
+static int lock_byte(int type, int at)
+{
+	return lock(files[at % FILES], type, 2 * (at / FILES) + (type == F_UNLCK), 1);
+}
+
+static int count_locks(int type)
+{
+	int count = 0;
+
+	while (count < MOST && lock_byte(type, count) == 0)
+		count++;
+	return count;
+}
+
+static int lock_whole(int type)
+{
+	int error = 0;
+
+	for (int i = 0; i < FILES; i++)
+		error |= lock(files[i], type, 0, 0);
+	return error;
+}
+
 static void test_locks(void)
 {
-	int file = open(NAME, O_RDWR | O_CREAT, 0600), count = 0;
+	char name[sizeof(NAME) + 2];
+	int count;
 
-	while (count < MOST && lock(file, F_WRLCK, 2 * count, 1) == 0)
-		count++;
-	ok(count > 1000 && count < MOST, "locks of a file have a limit");
-	ok(lock(file, F_WRLCK, 2 * count, 1) == ENOLCK, "ENOLCK beyond it");
-	ok(lock(file, F_UNLCK, 0, 1) == 0, "one can be given back");
-	ok(lock(file, F_WRLCK, 0, 1) == 0, "and taken again");
-	ok(lock(file, F_UNLCK, 0, 0) == 0, "all can be given back");
-	lock(file, F_WRLCK, 0, 0);
-	for (count = 0; count < MOST && lock(file, F_UNLCK, 2 * count + 1, 1) == 0;)
-		count++;
+	for (int i = 0; i < FILES; i++) {
+		snprintf(name, sizeof(name), NAME "%d", i);
+		files[i] = open(name, O_RDWR | O_CREAT, 0600);
+		unlink(name);
+	}
+	count = count_locks(F_WRLCK);
+	ok(count > 1000 && count < MOST, "locks of files have a limit");
+	ok(lock_byte(F_WRLCK, count) == ENOLCK, "ENOLCK beyond it");
+	ok(lock(files[0], F_UNLCK, 0, 1) == 0, "one can be given back");
+	ok(lock(files[0], F_WRLCK, 0, 1) == 0, "and taken again");
+	ok(lock_whole(F_UNLCK) == 0, "all can be given back");
+	lock_whole(F_WRLCK);
+	count = count_locks(F_UNLCK);
 	ok(count > 1000 && count < MOST, "the middle of a lock cannot be given back without end");
-	close(file);
-	unlink(NAME);
+	for (int i = 0; i < FILES; i++)
+		close(files[i]);
 }
 
 static void *sleep_for_ever(void *unused)
