@@ -40,6 +40,8 @@ from tests.student_trees import (
 
 pytestmark = pytest.mark.slow
 
+IMPORT = re.compile(r"^\s*(?:from|import) ([\w.]+)(?: import \(?([\w\s,]+))?", re.MULTILINE)
+
 
 @pytest.fixture(scope="module")
 def trees(build, tmp_path_factory) -> dict[int, Path]:
@@ -227,7 +229,24 @@ def test_only_the_lesson_itself_is_blank(lesson) -> None:
                 assert text == solved((ROOT / path).read_text())
 
 
+def imported_files(text: str) -> set[str]:
+    """The files of the repository that a Python program imports."""
+    found = set()
+    for module, names in IMPORT.findall(text):
+        several = [module, *(f"{module}.{name}" for name in re.findall(r"\w+", names))]
+        found |= {f"{each.replace('.', '/')}.py" for each in several}
+    return {path for each in found for path in (each, f"tests/{each}") if (ROOT / path).is_file()}
+
+
 @pytest.mark.parametrize("lesson", LESSONS)
+def test_a_tree_has_what_its_programs_import(lesson) -> None:
+    tree = contents(lesson)
+    for path, data in tree.items():
+        if path.endswith(".py"):
+            assert not imported_files(data.decode()) - tree.keys(), path
+
+
+@pytest.mark.parametrize("lesson", LESSONS if WHOLE else (LESSONS[0], LESSONS[-1]))
 def test_programs_of_a_tree_find_what_they_import(trees, lesson) -> None:
     """All modules but gdb's own; and pytest finds the tests of this lesson and those before."""
     modules = [
