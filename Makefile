@@ -227,8 +227,8 @@ $(BUILD)/objects/%.o: %.o
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
 
-# What mm/large_page.c and kernel/linux/pinned_memory.c handle first: calls of NAME from another file
-# go to __wrap_NAME.
+# What mm/large_page.c and kernel/linux/pinned_memory.c handle first: calls of NAME from another
+# file go to __wrap_NAME.
 WRAPPED := $(if $(filter mm/large_page.c,$(SOURCES)),pte_of page_unmap_range page_protect_range \
 	page_copy_range space_fault) \
 	$(if $(filter kernel/linux/pinned_memory.c,$(SOURCES)),space_copy)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from labs.tools.guest.debian import debian_root
+from labs.tools.guest.debian import ESSENTIAL, debian_root
 from labs.tools.guest.package import PackageError
 from labs.tools.guest.programs import COMMAND
 from labs.tools.machine.machine import run
@@ -31,7 +31,7 @@ def debian() -> Debian:
 
     def go(script: str, image: Path, packages: str = "e2fsprogs") -> str:
         try:
-            debian_root(packages.split())
+            debian_root([*packages.split(), *ESSENTIAL])
         except PackageError as error:
             pytest.skip(f"no packages here: {error}")
         script = f"export PATH=/usr/sbin:/sbin:/usr/bin:/bin; mkdir /mnt; {script}"
@@ -136,3 +136,62 @@ def test_a_drive_of_more_than_4_gib(debian, tmp_path):
     assert said.endswith("Size: 8388608004\n"), said
     assert re.search(r"Block count: +2359296\n", said)
     check(image)
+
+
+@pytest.mark.slow
+def test_flags_and_extents_are_told(debian, tmp_path):
+    """lsattr, chattr and filefrag on a mounted drive, with the words that they have on Linux; and
+    debugfs finds the extents where filefrag has said."""
+    image = tmp_path / "a.img"
+    with image.open("wb") as file:
+        file.truncate(16 * MIB)
+    said = debian(
+        """/sbin/mke2fs -q -t ext4 -b 1024 /dev/hdb; mount /dev/hdb /mnt; cd /mnt; mkdir d
+        seq 100000 >n; echo one >a; truncate -s 1M s; echo end >>s; fallocate -l 64k p
+        chattr() { /usr/bin/chattr "$@"; }; lsattr() { /usr/bin/lsattr "$@"; }
+        chattr +i a; (echo no >>a; rm -f a; ln a z) 2>/dev/null; lsattr a; chattr -i a; echo two >>a
+        chattr +a n; (echo no >n; rm -f n) 2>/dev/null; echo more >>n; lsattr n; chattr -a n
+        chattr +dD d; chattr +A p; lsattr -R . | sort; chattr +j a; lsattr /etc/passwd; echo $?
+        sync; filefrag n a; filefrag -v s p n; filefrag /etc/passwd; echo $?
+        cat a; tail -n 2 n; cd /; umount /mnt""",
+        image,
+    )
+    lines = [line for line in said.splitlines() if line]
+    assert lines[:2] == ["----i---------e------- a", "-----a--------e------- n"], said
+    assert [line for line in lines[2:10] if "/d" in line or "/p" in line] == [
+        "-------A------e------- ./p",
+        "---D--d-------e------- ./d",
+        "./d:",
+    ], said
+    for words in (
+        "/usr/bin/chattr: Operation not supported while setting flags on a\n"
+        "/usr/bin/lsattr: Operation not supported While reading flags on /etc/passwd\n1\n"
+        "n: 1 extent found\na: 1 extent found\n",
+        "/etc/passwd: FIBMAP/FIEMAP unsupported\n25\none\ntwo\n100000\nmore\n",
+        "last,unwritten,eof\np: 1 extent found\n",
+    ):
+        assert words in said, said
+    check(image)
+    told = re.findall(r"^ +0: +(\d+)\.\. +\d+: +(\d+)\.\. +(\d+): ", said, re.MULTILINE)
+    assert len(told) == 3
+    for name, (first, start, end) in zip("spn", told, strict=True):
+        blocks = run_tool("debugfs", "-R", f"stat /{name}", str(image)).partition("EXTENTS:\n")[2]
+        assert re.match(rf"\({first}(-\d+\))?.*:{start}(-{end}|\n)", blocks), blocks
+
+
+@pytest.mark.slow
+def test_packages_programs_are_found_by_name(debian, tmp_path):
+    """Not busybox's, which have the same names; terminals are known, and alternatives are made."""
+    image = tmp_path / "a.img"
+    with image.open("wb") as file:
+        file.truncate(MIB)
+    said = debian(
+        """PATH=/bin:/sbin:/usr/bin:/usr/sbin; top -b -n 1 | head -n 1; echo "top ${PIPESTATUS[0]}"
+        TERM=xterm top -b -n 1 >/dev/null; echo "xterm $?"; ls -l --time-style=+now /bin/bash
+        awk --version | head -n 1; ps -o pid=,comm= -p 1; mke2fs -V 2>&1 | head -n 1""",
+        image,
+        "e2fsprogs coreutils gawk procps",
+    )
+    forms = [r"top - \d\d:\d\d:\d\d up .*", "top 0", "xterm 0", r"-rwxr-xr-x .* now /bin/bash"]
+    forms += [r"GNU Awk \d.*", r" +1 \S+", r"mke2fs 1\.\d.*"]
+    assert re.fullmatch("\n".join(forms), said.strip()), said

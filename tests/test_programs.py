@@ -70,6 +70,17 @@ def test_a_folder_of_ones_own_comes_last(own, tmp_path):
         programs.guest_root(own, None, [tmp_path / "none"])
 
 
+def test_a_program_that_is_given_has_its_name(own, tmp_path):
+    """busybox's shell would start its own command; bash looks for a file."""
+    for path in ("usr/bin/cat", "bin/bash", "etc/cat"):
+        (tmp_path / "root" / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "root" / path).write_text(path)
+    guest = files(programs.guest_root(own, BOX, [tmp_path / "root"]))
+    links = {name: guest[f"bin/{name}"].content for name in ("cat", "sh", "[")}
+    assert links == {"cat": b"/usr/bin/cat", "sh": b"/bin/bash", "[": b"busybox"}
+    assert guest["course/bin/cat"].content == b"cat"
+
+
 def test_without_the_package_it_goes_on(monkeypatch, capsys):
     def refuse(name: str) -> None:
         raise PackageError(f"{name} cannot be fetched: no network")

@@ -8,20 +8,25 @@ unpacked.
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import shutil
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from labs.tools.guest.alternatives import make_links
 from labs.tools.guest.package import PackageError, apt, cache_directory, locked, run, update
 
 LEFT_OUT = ("doc", "man", "locale", "info", "lintian")
 """Folders of /usr/share that no program needs, and memory would be full of."""
 
-ALTERNATIVES = {"usr/bin/awk": ("gawk", "mawk"), "usr/bin/sh": ("dash",)}
-"""Links that the installation of a package would make, to the first of these that is there."""
+ESSENTIAL = ("bash", "ncurses-base")
+"""What no package names because every Debian has it: here a shell that starts the packages'
+programs, where busybox's starts its own of the same name, and the terminals' descriptions."""
+
+FORM = 2
+"""The number of what new_root makes of the same packages: a kept root of another one is not
+taken."""
 
 INSTALLED = re.compile(r"^Inst (\S+) \((\S+) ", re.MULTILINE)
 
@@ -42,12 +47,13 @@ def known_root(names: Sequence[str], cache: Path) -> Path:
     """A link to what apt chose of its lists as they are: asking it again takes six seconds."""
     lists = sorted(path for path in cache.glob("lists/*_*") if path.is_file())
     state = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in lists]
-    return cache / "roots" / f"of-{digest_of(repr((list(names), state)))}"
+    return cache / "roots" / f"of-{digest_of(repr((FORM, list(names), state)))}"
 
 
 def new_root(packages: Sequence[Path], cache: Path) -> Path:
     """The folder with these packages, in the cache."""
-    place = cache / "roots" / digest_of("\n".join(path.name for path in packages))
+    names = "\n".join(path.name for path in packages)
+    place = cache / "roots" / digest_of(f"{FORM}\n{names}")
     if not place.exists():
         place.parent.mkdir(exist_ok=True)
         with tempfile.TemporaryDirectory(dir=place.parent) as directory:
@@ -84,14 +90,22 @@ def resolve(names: Sequence[str], cache: Path) -> list[Path]:
     return sorted(packages)
 
 
+def postinst(package: Path) -> str:
+    """The script that would run when the package is installed; "" if it has none."""
+    with tempfile.TemporaryDirectory() as directory:
+        run(package.name, ["dpkg-deb", "-e", str(package), directory])
+        script = Path(directory, "postinst")
+        return script.read_text(errors="replace") if script.exists() else ""
+
+
 def unpack(packages: Sequence[Path], root: Path) -> None:
-    """Everything into one folder, without what no program needs."""
+    """Everything into one folder, without what no program needs, with the links of
+    update-alternatives."""
     root.mkdir()
+    scripts = []
     for each in packages:
         run(each.name, ["dpkg-deb", "-x", str(each), str(root)])
+        scripts.append(postinst(each))
     for name in LEFT_OUT:
         shutil.rmtree(root / "usr/share" / name, ignore_errors=True)
-    for link, targets in ALTERNATIVES.items():
-        found = [name for name in targets if (root / "usr/bin" / name).exists()]
-        if found and not os.path.lexists(root / link):
-            (root / link).symlink_to(found[0])
+    make_links(scripts, root)

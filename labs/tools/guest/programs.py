@@ -1,15 +1,17 @@
 """What the guest has to run: the course's programs, Debian's busybox, and a folder of one's own.
 
 Where busybox is there, its commands are those of the usual names, its shell is the shell, and the
-course's programs of the same name are in /course/bin.
+course's programs of the same name are in /course/bin. A program that a folder brings is in /bin,
+too, in the place of busybox's command of that name.
 """
 
 from __future__ import annotations
 
 import re
+import stat
 import sys
 from collections.abc import Iterable
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from labs.tools.guest.initramfs import Entry, character_device, folder, from_host, regular, symlink
 from labs.tools.guest.package import PackageError, cache_directory, fetch
@@ -17,6 +19,11 @@ from labs.tools.guest.package import PackageError, cache_directory, fetch
 BUSYBOX = "busybox-static"
 OWN_FIRST = ("init",)
 """Programs of ours that stay in /bin although busybox has a command of the same name."""
+
+PROGRAM_FOLDERS = ("bin", "sbin", "usr/bin", "usr/sbin")
+
+SHELL = "bin/bash"
+"""Where a package has brought it, it is /bin/sh."""
 
 COMMAND = "etc/command"
 """Where the guest finds the command of `make run CMD=...`."""
@@ -79,14 +86,20 @@ def own_programs(directory: Path, taken: Iterable[str] = ()) -> list[Entry]:
     ]
 
 
-def busybox_entries(program: bytes, own: Iterable[str]) -> list[Entry]:
-    """busybox, and a link for each of its commands but those that are ours. Raises ValueError for a
-    program without a table of commands."""
+def busybox_entries(program: bytes, own: Iterable[str], given: Iterable[Entry] = ()) -> list[Entry]:
+    """busybox, and a link for each of its commands but those that are ours; to the program of that
+    name where one is given. Raises ValueError for a program without a table of commands."""
     names = applets(program)
     if not names:
         raise ValueError("this busybox has no table of its commands")
     ours = set(own) & set(OWN_FIRST)
-    links = [symlink(f"bin/{name}", "busybox") for name in names if name not in ours]
+    paths = [PurePosixPath(each.path) for each in given if not stat.S_ISDIR(each.mode)]
+    there = {path.name: f"/{path}" for path in paths if str(path.parent) in PROGRAM_FOLDERS}
+    if f"/{SHELL}" in there.values():
+        there["sh"] = f"/{SHELL}"
+    links = [
+        symlink(f"bin/{name}", there.get(name, "busybox")) for name in names if name not in ours
+    ]
     return [*links, regular("bin/busybox", program)]
 
 
@@ -97,12 +110,12 @@ def guest_root(
     is in the folders `programs`, of which the last one counts, and a command for COMMAND. Raises
     InitramfsError for what cannot be taken along."""
     names = [path.name for path in own.iterdir()]
+    given = [entry for each in programs for entry in from_host(each)]
     entries = [*SETTINGS]
     if box:
-        entries += busybox_entries(box, names)
+        entries += busybox_entries(box, names, given)
     entries += own_programs(own, applets(box) if box else ())
-    for each in programs:
-        entries += from_host(each)
+    entries += given
     if command is not None:
         entries.append(regular(COMMAND, command.encode() + b"\n", 0o644))
     return entries

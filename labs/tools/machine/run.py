@@ -103,9 +103,9 @@ def guest_files(options: argparse.Namespace, command: str | None) -> list[Entry]
     """What the options put into the guest."""
     box, folders = None if options.core else busybox(), []
     if options.debian:
-        from labs.tools.guest.debian import debian_root  # slow to load
+        from labs.tools.guest.debian import ESSENTIAL, debian_root  # slow to load
 
-        folders.append(debian_root(options.debian.split()))
+        folders.append(debian_root([*options.debian.split(), *ESSENTIAL]))
     folders += [options.programs] if options.programs else []
     return guest_root(options.user, box, folders, command)
 
