@@ -24,7 +24,7 @@ struct space {
 	struct area *recent;	       /* the one that was found last, or NULL */
 	uint32_t heap_start, heap_end; /* to the byte */
 	uint32_t size;		       /* bytes in areas */
+	uint32_t pages;		       /* that are mapped */
 	uint32_t count;		       /* of areas */
 	uint32_t pinning; /* PINS_*: what becomes of new areas (kernel/linux/pinned_memory.c) */
-	uint32_t pages;	  /* that are mapped */
 };
