@@ -24,7 +24,7 @@ help::
 	@echo "                                            extents, directories, journal"
 	@echo "  make layouts    the file system writes to more than a hundred layouts of mke2fs, tune2fs"
 	@echo "                    and resize2fs, on the host and in the guest: [LAYOUTS='tune2fs-j']"
-	@echo "  make faults     each read of the drive fails in turn, or is damaged, on the host"
+	@echo "  make faults     each request of the drive fails in turn, or is damaged, on the host"
 	@echo "  make fsx        the same file operations here and on Linux, and what differs:"
 	@echo "                    [SEED=2010] [COUNT=20000] [KIND=ext4-4k]"
 	@echo "                    TOGETHER=yes            instead: tasks on one file, and what each of"

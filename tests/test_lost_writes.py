@@ -62,7 +62,7 @@ def test_what_is_true_at_once(said, tmp_path):  # noqa: F811
     image = make_image(tmp_path / "b.img", 8 * MIB, "-t ext4 -I 256", tmp_path / "root")
     debugfs(image, ["set_inode_field /file extra_isize 0"], write=True)
     run_tool("e2fsck", "-fy", str(image), allowed=(0, 1))
-    blocks = blank(tmp_path / "c.img", 65536)
+    blocks = blank(tmp_path / "c.img", 16384)
     serial = said(
         "mkdir /m; mount -t ext4 /dev/hdb /m; /at_once times /m/file;"
         "/at_once names hdb /m/plain; echo flag; /at_once flag - /m/D -; /at_once names hdb /m/D;"

@@ -1,14 +1,15 @@
-"""fs/vfs and fs/disk on the host, while reads of the drive fail or give something else, each in
-turn: afterwards nothing is in use any more, and the unmount succeeds (tests/host/vfs).
+"""fs/vfs and fs/disk on the host, while requests of the drive fail, or reads give something else,
+each in turn: afterwards nothing is in use any more, and the unmount succeeds (tests/host/vfs).
 
-After a read that failed, e2fsck finds nothing, or the superblock asks for it. `make test` takes a
-sample; `make faults` all.
+After a request that failed, e2fsck finds nothing, or the superblock asks for it; and what fsync has
+promised is there. `make test` takes a sample; `make faults` all.
 """
 
 from __future__ import annotations
 
 import os
 import random
+import re
 import subprocess
 from pathlib import Path
 
@@ -37,7 +38,9 @@ KINDS = {
     "ext2": "-t ext2 -b 1024 -N 512",
 }
 SAMPLE = 8  # faults of each kind of file system
+WRITES, MEETINGS = 3, 2  # of writes, and of two tasks
 DAMAGES = 3
+ROUNDS = 20
 SECONDS = 60
 NOT_LINKED = {"block_files", "snapshots", "trace_file", "locks", "wall_time"}
 QUIET = ("-w",)  # the kernel's own build has the warnings
@@ -50,7 +53,7 @@ mkdir /mnt/a
 mkdir /mnt/a/b
 path /mnt/a/b
 write /mnt/a/file 5000
-write /mnt/synced 3000
+write /mnt/safe-1 3000
 write /mnt/big 20000
 read /mnt/big 1000
 truncate /mnt/big 30000
@@ -84,7 +87,9 @@ mkdir /mnt/crowd/more-1
 mkdir /mnt/crowd/more-2
 write /mnt/crowd/more-3 10
 unlink /mnt/crowd/name-9
+write /mnt/a/safe-3 50000
 touch /mnt/crowd/name-10
+write /mnt/crowd/safe-2 9000
 sync
 close
 truncate /mnt/two/big 200000
@@ -93,11 +98,19 @@ unlink /mnt/big
 unlink /mnt/two/big
 rmdir /mnt/crowd/more-2
 rmdir /mnt/crowd
+write /mnt/safe-4 700
 unlink /mnt/long
 list /mnt/crowd
 """.strip().splitlines()
 # What is read again by each operation, because the library begins again before it.
 COLD = [each for line in SCRIPT for each in (line, "remount /mnt ro", "remount /mnt rw")]
+
+
+# Two tasks: the same, and the same with names of its own and in the other order of directories.
+TOGETHER = [
+    *SCRIPT[:-1],
+    *("| " + re.sub(r"/mnt/(?!crowd|two)(\w)", r"/mnt/o-\1", line) for line in SCRIPT[3:-12]),
+]
 
 
 def headers() -> str:
@@ -146,7 +159,8 @@ class Faults:
     def __init__(self, program: Path, image: Path, place: Path, script: list[str]) -> None:
         self.program, self.image, self.left = program, image, place / "left.img"
         self.script = place / "script"
-        self.script.write_text("\n".join(["mount /mnt", *script]) + "\n")
+        self.lines = ["mount /mnt", *script]
+        self.script.write_text("\n".join(self.lines) + "\n")
 
     def start(self, *words: object) -> list[str]:
         """The lines that it says; fails unless nothing is left."""
@@ -159,18 +173,28 @@ class Faults:
         assert not any(line.startswith("panic") for line in lines), lines
         return lines
 
-    def reads(self) -> int:
-        """How many reads it makes."""
-        return int(next(line for line in self.start("reads") if line[:6] == "reads ").split()[1])
+    def count(self, what: str) -> int:
+        """How many reads or writes it makes."""
+        lines = self.start("count")
+        return int(next(each for each in lines if each.startswith(f"{what}s ")).split()[1])
 
-    def run(self, read: int, damage: int = 0) -> list[str]:
-        """With one fault. What was not damaged is sound, or the superblock asks for e2fsck."""
-        self.left.unlink(missing_ok=True)
-        lines = self.start("run", read, damage, self.left)
-        if damage == 0 and self.left.exists():
-            command = ["e2fsck", "-fn", str(self.left)]
-            done = subprocess.run(command, capture_output=True, env=ENVIRONMENT, check=False)
-            assert done.returncode == 0, f"read {read}: {lines}\n{done.stdout.decode()}"
+    def run(self, what: str, number: int, how: int = 0) -> list[str]:
+        """With one fault. What was not damaged is sound, or the superblock asks for e2fsck; and
+        promises are kept."""
+        lines = self.start(what, number, how, self.left)
+        if what == "read" and how:
+            return lines
+        words = ["e2fsck", "-fn" if "sound" in lines else "-fy", str(self.left)]
+        done = subprocess.run(words, capture_output=True, env=ENVIRONMENT, check=False)
+        told = f"{what} {number} {how}: {lines}\n{done.stdout.decode()}"
+        assert done.returncode in ((0,) if "sound" in lines else (0, 1)), told
+        safe = re.findall(r"^write /mnt(/\S*safe\S*): 0$", "\n".join(lines), re.MULTILINE)
+        for path in safe:
+            length = next(int(line.split()[-1]) for line in self.lines if f"/mnt{path} " in line)
+            out = self.left.with_suffix(".file")
+            out.write_bytes(b"")
+            debugfs(self.left, [f"dump {path} {out}"])
+            assert out.read_bytes() == b"w" * length, f"{path}\n{told}"
         return lines
 
 
@@ -186,8 +210,8 @@ def some(count: int, wanted: int, seed: object) -> list[int]:
 def test_a_read_that_fails(program, images, tmp_path, kind, script):
     """Whatever was half done is undone, or finished by the next mount or by e2fsck."""
     faults = Faults(program, images[kind], tmp_path, SCRIPT if script == "warm" else COLD)
-    for read in some(faults.reads(), SAMPLE, kind):
-        faults.run(read)
+    for read in some(faults.count("read"), SAMPLE, kind):
+        faults.run("read", read)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -196,8 +220,29 @@ def test_a_read_that_is_wrong(program, images, tmp_path, kind):
     faults = Faults(program, images[kind], tmp_path, COLD)
     rounds = range(1, DAMAGES + 1) if os.environ.get("FAULTS") == "all" else (1,)
     for damage in rounds:
-        for read in some(faults.reads(), SAMPLE, f"{kind} {damage}"):
-            faults.run(read, damage)
+        for read in some(faults.count("read"), SAMPLE, f"{kind} {damage}"):
+            faults.run("read", read, damage)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("later", (0, 1))
+def test_a_write_that_fails(program, images, tmp_path, kind, later):
+    """Data, maps, the journal's log and commit block, checkpoints, the superblock; or a flush; or
+    all from then on."""
+    faults = Faults(program, images[kind], tmp_path, SCRIPT)
+    for write in some(faults.count("write"), WRITES, f"{kind} {later}"):
+        faults.run("write", write, later)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("what", ("read", "write"))
+def test_a_fault_under_two_tasks(program, images, tmp_path, kind, what):
+    """Each does the half of it, in directories that they share, and takes turns at each request."""
+    rounds = range(1, ROUNDS + 1) if os.environ.get("FAULTS") == "all" else (SEED,)
+    for seed in rounds:
+        faults = Faults(program, images[kind], tmp_path, [f"tasks {seed}", *TOGETHER])
+        for number in some(faults.count(what), MEETINGS, f"{kind} {what} {seed}"):
+            faults.run(what, number)
 
 
 def test_a_directory_with_two_names(program, images, tmp_path):
@@ -207,7 +252,7 @@ def test_a_directory_with_two_names(program, images, tmp_path):
     image.write_bytes(images["ext4"].read_bytes())
     debugfs(image, ["mkdir d", "link d e"], write=True)
     script = ["keep /mnt/d/g", "list /mnt/e", "mkdir /mnt/e/f", "list /mnt/e", "rmdir /mnt/e"]
-    lines = Faults(program, image, tmp_path, [*script, "unlink /mnt/d/g"]).start("reads")
+    lines = Faults(program, image, tmp_path, [*script, "unlink /mnt/d/g"]).start("count")
     asked = [line for line in lines if line.startswith(("list", "mkdir", "rmdir"))]
     assert [line.split(": ")[-1] for line in asked] == ["EUCLEAN"] * 4
 
@@ -219,7 +264,7 @@ def test_changed_times_when_nothing_can_be_stored(program, images, tmp_path):
     debugfs(image, ["mkdir d", "link d e"], write=True)
     reads = [f"read /mnt/crowd/name-{number} 1" for number in range(1, 100)]
     script = ["remount /mnt errors=remount-ro", *reads, "keep /mnt/d/f", "list /mnt/e"]
-    lines = Faults(program, image, tmp_path, script).start("reads")
+    lines = Faults(program, image, tmp_path, script).start("count")
     assert "console hdc: read-only from now on" in lines
 
 

@@ -419,6 +419,17 @@ void bcache_forget(struct block_device *device, uint64_t first, uint64_t count, 
 		forget_block(device, first + i, size);
 }
 
+void bcache_abandon(const struct block_device *device)
+{
+	for (struct cached_block *buffer = ends.newer, *next; buffer != &ends; buffer = next) {
+		bool is_left = buffer->device == device && buffer->is_dirty;
+
+		if (is_left)
+			forget_block(buffer->device, buffer->block, buffer->size);
+		next = is_left ? ends.newer : buffer->newer; /* others may have come meanwhile */
+	}
+}
+
 /* Copies what a block and `count` sectors from lba on have in common, up or (is_write) down. */
 static void overlay(struct cached_block *buffer, uint64_t lba, unsigned count, uint8_t *data,
 		    bool is_write)

@@ -102,6 +102,10 @@ int bcache_write_all(struct block_device *device);
  * holds them. */
 void bcache_forget(struct block_device *device, uint64_t first, uint64_t count, uint32_t size);
 
+/* The device's mount has ended: what could not be written is not written any more. No transaction
+ * holds a block of it. */
+void bcache_abandon(const struct block_device *device);
+
 /* Somebody reads or writes sectors past this cache (the file of a block device): what is cached of
  * them is put on top of what was read, or gets what was written. */
 void bcache_overlay(struct block_device *device, uint64_t lba, unsigned count, void *data,

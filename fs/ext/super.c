@@ -301,6 +301,7 @@ int ext_unmount_checked(struct ext_fs *fs)
 {
 	int error = fs->writable ? ext_write_end(fs) : 0;
 
+	bcache_abandon(fs->device);
 	ext_own_forget(fs);
 	page_free(fs, 0);
 	return error;

@@ -93,15 +93,8 @@ static uint64_t discard_most(const struct block_device *device)
 	return discard_unit(device) * BLOCK_RANGES * BLOCK_RANGE_SECTORS;
 }
 
-static uint64_t read_ahead(const struct block_device *device)
-{
-	return CACHED_RUN / 1024;
-}
-
-static uint64_t transfer(const struct block_device *device)
-{
-	return BLOCK_TRANSFER_SECTORS * SECTOR_SIZE / 1024;
-}
+_Static_assert(CACHED_RUN == 64 * 1024, "read_ahead_kb");
+_Static_assert(BLOCK_TRANSFER_SECTORS *SECTOR_SIZE == 128 * 1024, "max_sectors_kb");
 
 const struct sysfs_attribute sysfs_attributes[] = {
 	{ "alignment_offset", EVERY, .text = "0\n" },
@@ -122,13 +115,13 @@ const struct sysfs_attribute sysfs_attributes[] = {
 	{ "discard_zeroes_data", SYSFS_QUEUE, .text = "0\n" },
 	{ "hw_sector_size", SYSFS_QUEUE, .text = "512\n" },
 	{ "logical_block_size", SYSFS_QUEUE, .text = "512\n" },
-	{ "max_hw_sectors_kb", SYSFS_QUEUE, .value = transfer },
-	{ "max_sectors_kb", SYSFS_QUEUE, .value = transfer },
+	{ "max_hw_sectors_kb", SYSFS_QUEUE, .text = "128\n" },
+	{ "max_sectors_kb", SYSFS_QUEUE, .text = "128\n" },
 	{ "minimum_io_size", SYSFS_QUEUE, .text = "512\n" },
 	{ "nr_requests", SYSFS_QUEUE, .text = "4294967295\n" }, /* nothing limits them */
 	{ "optimal_io_size", SYSFS_QUEUE, .text = "0\n" },
 	{ "physical_block_size", SYSFS_QUEUE, .text = "512\n" },
-	{ "read_ahead_kb", SYSFS_QUEUE, .value = read_ahead },
+	{ "read_ahead_kb", SYSFS_QUEUE, .text = "64\n" },
 	{ "rotational", SYSFS_QUEUE, .value = rotational },
 	{ "scheduler", SYSFS_QUEUE, .show = show_order, .store = store_order },
 	{ "write_zeroes_max_bytes", SYSFS_QUEUE, .text = "0\n" },

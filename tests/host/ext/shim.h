@@ -58,7 +58,8 @@ struct disk {
 	bool trace;	     /* print every request */
 	bool recording;	     /* add writes and flushes to the record */
 	struct disk_record record;
-	uint8_t *touched; /* for each sector: read, and not as data; NULL: not wanted */
+	void (*yield)(void); /* lets other tasks run; NULL: there are none */
+	uint8_t *touched;    /* for each sector: read, and not as data; NULL: not wanted */
 };
 
 extern struct disk disk;

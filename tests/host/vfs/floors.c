@@ -16,6 +16,7 @@
 #include "kernel/report/symbols.h"
 #include "kernel/task/time.h"
 #include "tests/host/ext/shim.h"
+#include "tests/host/vfs/tasks.h"
 
 #define DEVICE	   0x1640u /* major << 8 | minor */
 #define PAGE	   4096u
@@ -67,13 +68,23 @@ uint32_t floors_references(void)
 
 /* ---- the drive ---- */
 
-static uint32_t reads, fails_at, damage_seed;
+static uint32_t reads, writes, fails_at, write_fails_at, damage_seed;
+static bool all_fail;
+
+/* A write or a flush, in turn. */
+static bool write_fails(void)
+{
+	tasks_yield();
+	writes++;
+	return writes == write_fails_at || (all_fail && writes > write_fails_at);
+}
 
 static int drive_read(uint64_t lba, unsigned count, void *buffer)
 {
 	uint64_t state = damage_seed;
 	uint8_t *bytes = buffer;
 
+	tasks_yield();
 	reads++;
 	if (reads == fails_at && damage_seed == 0)
 		return -EIO;
@@ -87,13 +98,15 @@ static int drive_read(uint64_t lba, unsigned count, void *buffer)
 
 static int drive_write(uint64_t lba, unsigned count, const void *buffer)
 {
+	if (write_fails())
+		return -EIO;
 	memcpy(disk.bytes + lba * SECTOR_SIZE, buffer, (size_t)count * SECTOR_SIZE);
 	return 0;
 }
 
 static int drive_flush(void)
 {
-	return 0;
+	return write_fails() ? -EIO : 0;
 }
 
 void floors_fault(uint32_t read, uint32_t damage)
@@ -102,9 +115,20 @@ void floors_fault(uint32_t read, uint32_t damage)
 	damage_seed = damage;
 }
 
+void floors_write_fault(uint32_t write, bool and_later)
+{
+	write_fails_at = write;
+	all_fail = and_later;
+}
+
 uint32_t floors_reads(void)
 {
 	return reads;
+}
+
+uint32_t floors_writes(void)
+{
+	return writes;
 }
 
 struct block_device *block_of_number(uint32_t number)
@@ -137,7 +161,7 @@ int cached_file_read(struct cached_file *file, struct buffer *to, uint64_t offse
 
 int cached_file_write(struct cached_file *file, struct buffer *from, uint64_t offset)
 {
-	uint8_t *bytes = calloc(1, from->length);
+	uint8_t *bytes = memset(malloc(from->length), 'w', from->length);
 	int error = file->ops->will_write(file, (uint32_t)(offset / PAGE));
 	int moved = error ? error : file->ops->write_direct(file, offset, bytes, from->length);
 
@@ -241,6 +265,7 @@ uint64_t time_wall_ns(void)
 
 void msleep(uint32_t milliseconds)
 {
+	tasks_yield();
 }
 
 size_t page_free_count(void)
@@ -271,6 +296,7 @@ void floors_begin(void)
 	drive.device = DEVICE;
 	disk.device.number = DEVICE;
 	disk.elsewhere = &elsewhere;
+	disk.yield = tasks_yield;
 	path_set_root(&root);
 	for (startup_function *const *each = __start_startups; each < __stop_startups; each++)
 		(*each)();

@@ -15,5 +15,9 @@ uint32_t floors_references(void);
  * bytes are wrong, which ones this number says. */
 void floors_fault(uint32_t read, uint32_t damage);
 
-/* Reads of the drive until now. */
+/* Which write or flush fails, counted from 1, or all from it on. 0: none, or all. */
+void floors_write_fault(uint32_t write, bool and_later);
+
+/* Reads of the drive until now, and writes and flushes. */
 uint32_t floors_reads(void);
+uint32_t floors_writes(void);

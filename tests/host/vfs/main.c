@@ -1,16 +1,19 @@
 /*
- * fs/vfs and fs/disk, compiled for the host, while reads of the drive fail or are damaged: each in
- * turn, in a process of its own. A script of operations goes on after an error as programs do; then
- * the file system is unmounted, which must succeed, and nothing of it may be left: no reference, no
- * inode, no page, no block that the cache cannot give away.
+ * fs/vfs and fs/disk, compiled for the host, while requests of the drive fail, or reads are
+ * damaged: each in turn, in a process of its own. A script of operations goes on after an error as
+ * programs do; then the file system is unmounted, which must succeed, and nothing of it may be
+ * left: no reference, no inode, no page, no block that the cache cannot give away.
  *
- *	faults IMAGE SCRIPT reads			prints how many reads the script makes
- *	faults IMAGE SCRIPT run READ DAMAGE PLACE
+ *	faults IMAGE SCRIPT count			says how many reads and writes it makes
+ *	faults IMAGE SCRIPT read NUMBER DAMAGE PLACE
+ *	faults IMAGE SCRIPT write NUMBER LATER PLACE
  *
- * With "run" that read fails, or (DAMAGE is not 0) is wrong. The image goes to PLACE if its
- * superblock says that e2fsck is not needed. The last line is "clean".
+ * That read fails, or (DAMAGE is not 0) is wrong; or that write or flush fails, and (LATER is not
+ * 0) all later ones. The image goes to PLACE, and "sound" says that its superblock does not ask for
+ * e2fsck. The last line is "clean".
  *
- * A line of the script is an operation and up to two paths or numbers; see `operations` below.
+ * A line of the script is an operation and up to two paths or numbers; see `operations` below. With
+ * a line "tasks SEED" those after it that begin with "| " are another task's, at the same time.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,11 +30,13 @@
 #include "kernel/lib/errno.h"
 #include "tests/host/ext/shim.h"
 #include "tests/host/vfs/floors.h"
+#include "tests/host/vfs/tasks.h"
 
 #define BUFFERS 256u /* a transaction holds its blocks */
 #define BLOCK	1024u
 #define OPEN	8u /* files that are kept open */
 #define SECONDS 20u
+#define LINES	512u
 #define ALL	0777u
 
 /* fs/disk/ext_inode.h, one of whose names tests/host/ext has, too. */
@@ -107,7 +112,7 @@ static int move(const char *path, uint32_t flags, const char *length, bool write
 	if (error)
 		return error;
 	error = writes ? file_write(file, &buffer) : file_read(file, &buffer);
-	if (writes && error > 0 && file->ops->sync && strcmp(path, "/mnt/synced") == 0)
+	if (writes && error > 0 && file->ops->sync && strstr(path, "safe"))
 		error = file->ops->sync(file, false);
 	file_release(file);
 	return error;
@@ -266,8 +271,9 @@ static const struct {
 /* What nobody uses is read again by the next operation. */
 static void obey(char *line)
 {
-	const char *name = strtok(line, " \n"), *path = strtok(NULL, " \n");
-	const char *more = strtok(NULL, " \n");
+	char *rest;
+	const char *name = strtok_r(line, " \n", &rest), *path = strtok_r(NULL, " \n", &rest);
+	const char *more = strtok_r(NULL, " \n", &rest);
 
 	for (size_t i = 0; name && i < sizeof(operations) / sizeof(operations[0]); i++) {
 		if (strcmp(operations[i].name, name) != 0)
@@ -283,16 +289,33 @@ static void obey(char *line)
 	fail("no operation '%s'", name ? name : "");
 }
 
+static char lines[LINES][512];
+
+/* Those of one of the tasks. */
+static void obey_lines(unsigned task)
+{
+	for (uint32_t i = 0; i < LINES; i++)
+		if (*lines[i] && (*lines[i] == '|') == (task > 0))
+			obey(lines[i] + 2 * task);
+}
+
 static void run_script(const char *path)
 {
 	FILE *script = fopen(path, "r");
-	char line[512];
+	uint32_t count = 0, seed = 0;
 
 	if (!script)
 		fail("cannot open %s", path);
-	while (fgets(line, sizeof(line), script))
-		obey(line);
+	while (count < LINES && fgets(lines[count], sizeof(lines[count]), script)) {
+		if (seed)
+			count++;
+		else if (sscanf(lines[count], "tasks %u", &seed) != 1)
+			obey(lines[count]);
+	}
 	fclose(script);
+	memset(lines[count], 0, sizeof(lines[count]));
+	if (seed)
+		tasks_run(obey_lines, seed);
 }
 
 /* Each block of the cache can be had for something else. */
@@ -330,16 +353,15 @@ static void audit(size_t pages, size_t objects)
 	check_cache();
 }
 
-/* Keeps what the superblock calls sound. */
+/* Also says whether the superblock calls it sound. */
 static void keep_image(const char *path)
 {
 	const struct ext_super_block *super = (const void *)(disk.bytes + 1024);
-	FILE *file;
+	FILE *file = fopen(path, "w");
 
-	if (!(super->s_state & EXT_STATE_VALID) || super->s_state & EXT_STATE_ERROR ||
-	    super->s_feature_incompat & EXT_INCOMPAT_RECOVER)
-		return;
-	file = fopen(path, "w");
+	if (super->s_state & EXT_STATE_VALID && !(super->s_state & EXT_STATE_ERROR) &&
+	    !(super->s_feature_incompat & EXT_INCOMPAT_RECOVER))
+		printf("sound\n");
 	if (!file ||
 	    fwrite(disk.bytes, SECTOR_SIZE, disk.device.sectors, file) != disk.device.sectors)
 		fail("cannot write %s", path);
@@ -348,10 +370,11 @@ static void keep_image(const char *path)
 
 int main(int count, char **words)
 {
-	bool runs = count == 7 && strcmp(words[3], "run") == 0;
+	bool reads = count == 7 && strcmp(words[3], "read") == 0;
+	bool writes = count == 7 && strcmp(words[3], "write") == 0;
 
-	if (!runs && (count != 4 || strcmp(words[3], "reads") != 0))
-		fail("usage: faults IMAGE SCRIPT reads | run READ DAMAGE PLACE");
+	if (!reads && !writes && (count != 4 || strcmp(words[3], "count") != 0))
+		fail("usage: faults IMAGE SCRIPT count | read|write NUMBER HOW PLACE");
 	alarm(SECONDS);
 	setvbuf(stdout, NULL, _IONBF, 0);
 	disk_open(words[1], "hdc", DISK_PRIVATE);
@@ -360,16 +383,19 @@ int main(int count, char **words)
 	floors_begin();
 	size_t pages = pages_in_use, objects = objects_in_use;
 
-	if (runs)
+	if (reads)
 		floors_fault((uint32_t)strtoul(words[4], NULL, 0),
 			     (uint32_t)strtoul(words[5], NULL, 0));
+	if (writes)
+		floors_write_fault((uint32_t)strtoul(words[4], NULL, 0),
+				   strtoul(words[5], NULL, 0));
 	run_script(words[2]);
-	if (!runs)
-		printf("reads %u\n", floors_reads());
 	floors_fault(0, 0);
 	audit(pages, objects);
-	if (runs)
+	if (reads || writes)
 		keep_image(words[6]);
+	else
+		printf("reads %u\nwrites %u\n", floors_reads(), floors_writes());
 	printf("clean\n");
 	return 0;
 }
