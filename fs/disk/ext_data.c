@@ -338,7 +338,7 @@ static int write_in_turn(struct file *file, struct buffer *from, uint64_t offset
 static int disk_file_write(struct file *file, struct buffer *from, uint64_t offset)
 {
 	struct disk_inode *inode = disk_inode(file->inode);
-	uint64_t room = vfs_room && from->length > 0 ? vfs_room(offset) : UINT64_MAX;
+	uint64_t room = from->length > 0 ? vfs_room_of(file, offset) : UINT64_MAX;
 	uint64_t limit = ext_size_limit(&inode->ext), left = offset < limit ? limit - offset : 0;
 
 	if (from->length > 0 && room > left)

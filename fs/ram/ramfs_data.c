@@ -210,7 +210,7 @@ static int ramfs_write(struct file *file, struct buffer *from, uint64_t offset)
 {
 	struct ramfs_inode *inode = ramfs_inode(file->inode);
 	uint32_t length = from->length;
-	uint64_t room = vfs_room && length > 0 ? vfs_room(offset) : UINT64_MAX;
+	uint64_t room = length > 0 ? vfs_room_of(file, offset) : UINT64_MAX;
 
 	if (offset >= FILE_SIZE_MAX || room == 0)
 		return -EFBIG;

@@ -182,6 +182,8 @@ static int check_open(const struct inode *inode, uint32_t flags)
 		return -ENOTDIR;
 	if (inode_is(inode, S_IFLNK)) /* O_NOFOLLOW, or it would have been followed */
 		return -ELOOP;
+	if (inode_is(inode, S_IFREG) && inode->size > INT32_MAX && !(flags & O_LARGEFILE))
+		return -EOVERFLOW;
 	if (!writes || !inode_is(inode, S_IFREG))
 		return 0;
 	return flags & O_APPEND ? mount_check_write(inode) : mount_check_change(inode);
@@ -236,7 +238,7 @@ int vfs_open(struct inode *start, const char *text, uint32_t flags, uint32_t mod
 /* Counted as a program as long as the file is open: the process keeps it open while it runs. */
 int vfs_open_program(struct inode *start, const char *path, struct file **file)
 {
-	int error = vfs_open(start, path, O_RDONLY, 0, file);
+	int error = vfs_open(start, path, O_RDONLY | O_LARGEFILE, 0, file);
 
 	if (error)
 		return error;

@@ -12,6 +12,7 @@
 #include "fs/file.h"
 #include "fs/files.h"
 #include "fs/vfs/inode.h"
+#include "kernel/abi/file.h"
 
 struct path;
 
@@ -60,6 +61,16 @@ int vfs_make(struct inode *start, const char *path, uint32_t mode, uint32_t devi
 /* How many bytes the current process may write into a file from this offset on; 0 after it has been
  * told by a signal that it may not. NULL: nobody limits it. */
 extern uint64_t (*vfs_room)(uint64_t offset);
+
+/* The same for an open file, which without O_LARGEFILE does not reach 2 GiB. */
+static inline uint64_t vfs_room_of(const struct file *file, uint64_t offset)
+{
+	uint64_t most = file->flags & O_LARGEFILE ? INT64_MAX : INT32_MAX;
+	uint64_t left = offset < most ? most - offset : 0;
+	uint64_t room = vfs_room ? vfs_room(offset) : UINT64_MAX;
+
+	return room < left ? room : left;
+}
 
 /* -EISDIR, -EINVAL unless it is a regular file, -ETXTBSY for a running program, -EFBIG. */
 int vfs_truncate(struct inode *inode, uint64_t size);

@@ -4,11 +4,12 @@
 #include <stdint.h>
 
 /* Of open: what only Linux's programs ask for, and few do. */
-#define O_ASYNC	  020000 /* is told again, and sends no SIGIO */
-#define O_DIRECT  040000
-#define O_DSYNC	  010000 /* a write is safe before it returns; with O_SYNC, so are times */
-#define O_SYNC	  04010000
-#define O_NOATIME 01000000
+#define O_ASYNC	    020000 /* is told again, and sends no SIGIO */
+#define O_DIRECT    040000
+#define O_DSYNC	    010000 /* a write is safe before it returns; with O_SYNC, so are times */
+#define O_SYNC	    04010000
+#define O_NOATIME   01000000
+#define O_LARGEFILE 0100000 /* may be larger than 2 GiB */
 
 #define O_UNNAMED   020000000 /* O_TMPFILE, with O_DIRECTORY: refused */
 #define O_DIRECTORY 0200000

@@ -12,11 +12,20 @@
 #define TCSBRK	   0x5409
 #define TCXONC	   0x540a
 #define TCFLSH	   0x540b
+#define TCOFLUSH   1 /* its arguments; 0: input */
+#define TCIOFLUSH  2
+#define TCION	   3 /* the last one of TCXONC */
+#define TIOCEXCL   0x540c
+#define TIOCNXCL   0x540d
 #define TIOCSCTTY  0x540e
 #define TIOCGPGRP  0x540f
+#define TIOCOUTQ   0x5411
+#define TIOCSTI	   0x5412
 #define TIOCGWINSZ 0x5413
 #define TIOCSWINSZ 0x5414
 #define TIOCNOTTY  0x5422
+#define TIOCGETD   0x5424
+#define TCSBRKP	   0x5425
 #define TIOCGSID   0x5429
 #define TCSETS2	   0x402c542b /* and TCSETSW2, TCSETSF2 */
 #define TCSETSW2   0x402c542c

@@ -187,6 +187,7 @@ static uint32_t master_poll(struct file *file, struct poll_table *table)
 static int master_control(struct file *file, uint32_t command, uint32_t argument)
 {
 	struct pty *pty = file->private;
+	int32_t session = pty->terminal.session;
 	uint32_t number = pty->terminal.device - SLAVE, count = pty->shown - pty->taken, lock;
 
 	switch (command) {
@@ -201,6 +202,11 @@ static int master_control(struct file *file, uint32_t command, uint32_t argument
 		return give(argument, &count, sizeof(count));
 	case TIOCGPGRP:
 		return give(argument, &pty->foreground, sizeof(pty->foreground));
+	case TIOCGSID:
+		return session ? give(argument, &session, sizeof(session)) : -ENOTTY;
+	case TIOCNOTTY:
+	case TIOCSTI: /* a master is no process's own, and nobody types there */
+		return -ENOTTY;
 	}
 	return terminal_control(&pty->terminal, command, argument);
 }

@@ -328,7 +328,7 @@ static int create_file(uint32_t name, uint32_t flags)
 	if (!made)
 		return is_long ? -EINVAL : -ENOMEM;
 	made->inode.links = 0;
-	error = vfs_open_inode(&made->inode, O_RDWR, &file);
+	error = vfs_open_inode(&made->inode, O_RDWR | O_LARGEFILE, &file);
 	inode_put(&made->inode);
 	return error ? error : descriptor_add(file, flags & MFD_CLOEXEC ? O_CLOEXEC : 0);
 }

@@ -20,6 +20,7 @@
 #include "fs/tty/tty.h"
 #include "kernel/abi/file.h"
 #include "kernel/abi/poll.h"
+#include "kernel/cpu/interrupts.h"
 #include "kernel/lib/errno.h"
 #include "kernel/process/family.h"
 #include "kernel/process/signal_actions.h"
@@ -76,9 +77,7 @@ static bool is_own(const struct terminal *terminal)
 	return current->process->tty == terminal->device;
 }
 
-/* A task in the background that touches its terminal is stopped, with its group: -ERESTART. One
- * that ignores or blocks the signal goes on: 0. */
-static int check_background(const struct terminal *terminal, int signal)
+int terminal_check_background(const struct terminal *terminal, int signal)
 {
 	int32_t foreground = *terminal->foreground;
 
@@ -93,14 +92,27 @@ static int check_background(const struct terminal *terminal, int signal)
 	return -ERESTART;
 }
 
-/* Makes it the terminal of the current session, if the task leads one that has none. */
-static int acquire(struct terminal *terminal)
+/* Its session has no terminal any more. */
+static void clear_session(struct terminal *terminal)
 {
-	if (is_own(terminal))
+	for (struct process *each = process_next(NULL); each; each = process_next(each))
+		if (each->session == terminal->session && each->tty == terminal->device)
+			each->tty = 0;
+	terminal->session = *terminal->foreground = 0;
+}
+
+/* Makes it the terminal of the current session, if the task leads one that has none; another
+ * session loses it only if the caller `steals` it, which root may. */
+static int acquire(struct terminal *terminal, bool steals)
+{
+	bool leads = current->process->session == current->pid;
+
+	if (leads && is_own(terminal))
 		return 0;
-	if (current->process->session != current->pid || current->process->tty != 0 ||
-	    terminal->session != 0)
+	if (!leads || current->process->tty != 0 || (terminal->session != 0 && !steals))
 		return -EPERM;
+	if (terminal->session != 0)
+		clear_session(terminal);
 	terminal->session = current->process->session;
 	*terminal->foreground = current->process->pgrp;
 	current->process->tty = terminal->device;
@@ -112,10 +124,7 @@ static void part(struct terminal *terminal)
 {
 	signal_foreground(&terminal->line, SIGHUP);
 	signal_foreground(&terminal->line, SIGCONT);
-	for (struct process *each = process_next(NULL); each; each = process_next(each))
-		if (each->session == terminal->session && each->tty == terminal->device)
-			each->tty = 0;
-	terminal->session = *terminal->foreground = 0;
+	clear_session(terminal);
 }
 
 /* The session's leader gives the terminal up for the whole session, other processes for themselves.
@@ -155,25 +164,36 @@ void terminal_hang_up(struct terminal *terminal)
 	wait_wake(&terminal->writers);
 }
 
+/* The session of a group, or of the process with that pid; 0: there is neither. */
+static int32_t session_of(int32_t group)
+{
+	const struct process *process = process_next(NULL);
+
+	while (process && process->pgrp != group)
+		process = process_next(process);
+	process = process ? process : process_find(group);
+	return process ? process->session : 0;
+}
+
 static int set_foreground(struct terminal *terminal, uint32_t argument)
 {
 	int32_t group;
-	int error = check_background(terminal, SIGTTOU);
+	int error = terminal_check_background(terminal, SIGTTOU);
 
-	if (!is_own(terminal))
-		return -ENOTTY;
 	if (error)
-		return error;
+		return error == -EIO ? -ENOTTY : error;
 	if (copy_from_user(&group, argument, sizeof(group)))
 		return -EFAULT;
 	if (group < 0)
 		return -EINVAL;
-	for (const struct process *each = process_next(NULL); each; each = process_next(each))
-		if (each->pgrp == group && each->session == terminal->session) {
-			*terminal->foreground = group;
-			return 0;
-		}
-	return -EPERM;
+	if (!is_own(terminal) || terminal->session != current->process->session)
+		return -ENOTTY;
+	int32_t session = session_of(group);
+
+	if (session != terminal->session)
+		return session ? -EPERM : -ESRCH;
+	*terminal->foreground = group;
+	return 0;
 }
 
 /* ---- opening, reading, writing ---- */
@@ -182,8 +202,8 @@ int terminal_open(struct file *file, struct terminal *terminal)
 {
 	file->private = terminal;
 	terminal->files++;
-	if (!(file->flags & O_NOCTTY))
-		acquire(terminal); /* without it the process may still write */
+	if (!(file->flags & O_NOCTTY) && file_readable(file))
+		acquire(terminal, false); /* without it the process may still write */
 	return 0;
 }
 
@@ -246,7 +266,7 @@ static int terminal_read(struct file *file, struct buffer *to, uint64_t offset)
 	char chunk[TERMINAL_CHUNK];
 	int done = 0;
 	bool is_end = to->length == 0;
-	int error = is_end ? 0 : check_background(terminal, SIGTTIN);
+	int error = is_end ? 0 : terminal_check_background(terminal, SIGTTIN);
 
 	if (!error && !is_end)
 		error = wait_for_input(terminal, file->flags, to->length);
@@ -289,7 +309,7 @@ static int terminal_write(struct file *file, struct buffer *from, uint64_t offse
 	char chunk[TERMINAL_CHUNK];
 	int done = 0;
 	bool stops = terminal->line.settings.local & TOSTOP;
-	int error = stops ? check_background(terminal, SIGTTOU) : 0;
+	int error = stops ? terminal_check_background(terminal, SIGTTOU) : 0;
 
 	if (error)
 		return error;
@@ -318,50 +338,6 @@ static uint32_t terminal_poll(struct file *file, struct poll_table *table)
 
 /* ---- ioctl ---- */
 
-/* Bits a second of a code in the control flags; `other` is what BOTHER stands for. */
-static uint32_t speed_of(uint32_t code, uint32_t other)
-{
-	static const uint32_t speeds[] = {
-		0,	 50,	  75,	   110,	    134,     150,     200,     300,
-		600,	 1200,	  1800,	   2400,    4800,    9600,    19200,   38400,
-		57600,	 115200,  230400,  460800,  500000,  576000,  921600,  1000000,
-		1152000, 1500000, 2000000, 2500000, 3000000, 3500000, 4000000,
-	};
-
-	code &= CBAUD;
-	return code == BOTHER ? other : speeds[code < BOTHER ? code : code - BOTHER + B38400];
-}
-
-static int get_settings(const struct terminal *terminal, uint32_t argument)
-{
-	struct linux_termios2 wide = { terminal->line.settings, 0, 0 };
-	uint32_t code = wide.settings.control, input = code >> INPUT_SPEED;
-
-	wide.output_speed = speed_of(code, terminal->output_speed);
-	wide.input_speed =
-	    input & CBAUD ? speed_of(input, terminal->input_speed) : wide.output_speed;
-	return give(argument, &wide, sizeof(wide));
-}
-
-/* The commands without speeds leave those. */
-static int set_settings(struct terminal *terminal, uint32_t command, uint32_t argument)
-{
-	bool has_speeds = command >= TCSETS2;
-	struct linux_termios2 wide = { .input_speed = terminal->input_speed,
-				       .output_speed = terminal->output_speed };
-	int error = check_background(terminal, SIGTTOU);
-
-	if (error)
-		return error;
-	if (copy_from_user(&wide, argument, has_speeds ? sizeof(wide) : sizeof(wide.settings)))
-		return -EFAULT;
-	terminal->input_speed = wide.input_speed;
-	terminal->output_speed = wide.output_speed;
-	line_set(&terminal->line, &wide.settings, command == TCSETSF || command == TCSETSF2);
-	terminal->hardware->resume(terminal);
-	return 0;
-}
-
 static int set_window(struct terminal *terminal, uint32_t argument)
 {
 	struct linux_window_size before = terminal->window, wanted;
@@ -382,32 +358,65 @@ static int control_session(const struct terminal *terminal, uint32_t command, ui
 	return is_own(terminal) ? give(argument, &value, sizeof(value)) : -ENOTTY;
 }
 
+/* A byte of the program's, as if it had been typed: root may do this to every terminal. */
+static int type_for(struct terminal *terminal, uint32_t argument)
+{
+	uint8_t byte;
+
+	if (copy_from_user(&byte, argument, sizeof(byte)))
+		return -EFAULT;
+	bool enabled = interrupts_disable();
+
+	line_type(&terminal->line, byte);
+	interrupts_restore(enabled);
+	wait_wake(&terminal->readers);
+	return 0;
+}
+
+/* Commands about what is on its way, which a task in the background may not give. All output is out
+ * at once, and nothing stops it. */
+static int control_flow(struct terminal *terminal, uint32_t command, uint32_t argument)
+{
+	int error = terminal_check_background(terminal, SIGTTOU);
+
+	if (error || command == TCSBRK || command == TCSBRKP)
+		return error;
+	if (argument > (command == TCFLSH ? TCIOFLUSH : TCION))
+		return -EINVAL;
+	if (command == TCFLSH && argument != TCOFLUSH) {
+		line_flush(&terminal->line);
+		terminal->hardware->resume(terminal);
+	}
+	return 0;
+}
+
 static int control_line(struct terminal *terminal, uint32_t command, uint32_t argument)
 {
 	const struct linux_termios *settings = &terminal->line.settings;
-	uint32_t count = available(terminal);
+	uint32_t count = available(terminal), zero = 0;
 
 	switch (command) {
 	case TCGETS:
 		return give(argument, settings, sizeof(*settings));
 	case TCGETS2:
-		return get_settings(terminal, argument);
+		return terminal_get_settings(terminal, argument);
 	case TCSETS:
 	case TCSETSW:
 	case TCSETSF:
 	case TCSETS2:
 	case TCSETSW2:
 	case TCSETSF2:
-		return set_settings(terminal, command, argument);
-	case TCFLSH:
-		line_flush(&terminal->line);
-		terminal->hardware->resume(terminal);
-		return 0;
-	case TCSBRK: /* all output is out */
+		return terminal_set_settings(terminal, command, argument);
+	case TCSBRK:
+	case TCSBRKP:
 	case TCXONC:
-		return 0;
+	case TCFLSH:
+		return control_flow(terminal, command, argument);
 	case FIONREAD:
 		return give(argument, &count, sizeof(count));
+	case TIOCOUTQ:
+	case TIOCGETD: /* 0: the only discipline */
+		return give(argument, &zero, sizeof(zero));
 	}
 	return -ENOTTY;
 }
@@ -415,7 +424,7 @@ static int control_line(struct terminal *terminal, uint32_t command, uint32_t ar
 int terminal_control(struct terminal *terminal, uint32_t command, uint32_t argument)
 {
 	if (terminal->is_hung_up)
-		return -EIO;
+		return command == TIOCSPGRP ? -ENOTTY : -EIO;
 	switch (command) {
 	case TIOCGWINSZ:
 		return give(argument, &terminal->window, sizeof(terminal->window));
@@ -427,9 +436,14 @@ int terminal_control(struct terminal *terminal, uint32_t command, uint32_t argum
 	case TIOCSPGRP:
 		return set_foreground(terminal, argument);
 	case TIOCSCTTY:
-		return acquire(terminal);
+		return acquire(terminal, argument == 1);
 	case TIOCNOTTY:
 		return give_up(terminal);
+	case TIOCSTI:
+		return type_for(terminal, argument);
+	case TIOCEXCL: /* root may still open it */
+	case TIOCNXCL:
+		return 0;
 	}
 	return control_line(terminal, command, argument);
 }

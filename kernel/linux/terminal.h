@@ -51,3 +51,13 @@ int terminal_control(struct terminal *terminal, uint32_t command, uint32_t argum
 
 /* What a program can do with a terminal that is open; the operation open is missing. */
 extern const struct file_ops terminal_ops;
+
+/* May the current task change the terminal, or (SIGTTIN) read? One in the background of its own
+ * terminal is stopped, with its group: -ERESTART; or -EIO, if no process could continue it. One
+ * that ignores or blocks the signal goes on: 0. */
+int terminal_check_background(const struct terminal *terminal, int signal);
+
+/* The settings to a user address, with speeds; and from there, as one of TCSETS to TCSETSF2 asks.
+ */
+int terminal_get_settings(const struct terminal *terminal, uint32_t address);
+int terminal_set_settings(struct terminal *terminal, uint32_t command, uint32_t address);

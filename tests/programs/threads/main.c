@@ -126,6 +126,8 @@ static const struct {
 	{ "messages", part_messages },
 	{ "clones", part_clones },
 	{ "sends", part_sends },
+	{ "jobs", part_jobs },
+	{ "large", part_large },
 };
 
 int main(int argc, char **argv)

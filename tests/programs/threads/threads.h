@@ -105,3 +105,5 @@ void part_credentials(void);
 void part_messages(void);
 void part_clones(void);
 void part_sends(void);
+void part_jobs(void);
+void part_large(void);
