@@ -67,15 +67,31 @@ unix-lines:
 	@! grep -q "$$(printf '\r')" labs/tools/setup/setup.sh || { \
 		echo "CRLF line ends, with which no script runs: see make doctor" >&2; exit 1; }
 
-$(if $(filter disk grub direct,$(BOOT)),,$(error BOOT=$(BOOT): disk, grub or direct))
-$(if $(filter yes no,$(BREADTH)),,$(error BREADTH=$(BREADTH): yes or no))
+# Is $1 one word, and one of $2?
+is_one = $(and $(filter 1,$(words $1)),$(filter $2,$1))
 
-# A word for the shell, whatever is in it; an option of a program for a variable that a person set.
-quoted = '$(subst ','\'',$1)'
-option = $(if $($1),--$2 $(call quoted,$($1)))
+$(if $(call is_one,$(BOOT),disk grub direct),,$(error BOOT=$(BOOT): disk, grub or direct))
+$(if $(call is_one,$(BREADTH),yes no),,$(error BREADTH=$(BREADTH): yes or no))
+
+# A path that is forgotten, as in SUBMISSION=$$unset, is none that was not given.
+$(foreach each,PROGRAMS ROOT SUBMISSION OUTPUT FILE,$(if $(filter command,$(origin $(each))),$(if \
+	$(value $(each)),,$(error $(each)= has no value: give one, or leave it out))))
+
+define line_end
+
+
+endef
+
+# A word for the shell, whatever is in it. A recipe's line would end where one in it does.
+quoted = $(if $(findstring $(line_end),$1),$(error a line ends in a value that was given; SCRIPT \
+	has semicolons between its commands))'$(subst ','\'',$1)'
+# A variable as the person who set it typed it, make's own signs too: for the shell, as an option.
+typed  = $(if $(filter command environment,$(origin $1)),$(value $1),$($1))
+given  = $(call quoted,$(call typed,$1))
+option = $(if $(call typed,$1),--$2=$(call given,$1))
 
 CORE  := $(filter no,$(BREADTH))
-OPTIONS = --build $(OUT) --boot $(BOOT) --memory $(MEM) --seed $(SEED) \
+OPTIONS = --build $(OUT) --boot $(BOOT) --memory=$(call given,MEM) --seed=$(call given,SEED) \
 	$(call option,SCRIPT,script)
 RUN   = $(PYTHON) -m labs.tools.machine.run $(OPTIONS)
 DEBUG = $(PYTHON) -m labs.tools.debugging.debug $(OPTIONS)
@@ -97,7 +113,7 @@ gdb: setup-test
 	@$(AS_CHILD) $(DEBUG)
 
 hint: setup
-	@$(PYTHON) -m labs.tools.course.hint $(call quoted,$(EX)) $(call option,LAYER,layer)
+	@$(PYTHON) -m labs.tools.course.hint $(call option,LAYER,layer) -- $(call given,EX)
 
 # GRADING is for instructors: labs/author.mk.
 grade: setup-test
@@ -105,7 +121,7 @@ grade: setup-test
 		$(if $(CORE),--core) $(call option,EX,exercise) $(GRADING)
 
 replay: setup-test
-	@$(AS_CHILD) $(PYTHON) -m labs.tools.debugging.replay --test $(call quoted,$(TEST)) \
+	@$(AS_CHILD) $(PYTHON) -m labs.tools.debugging.replay --test=$(call given,TEST) \
 		$(call option,MODE,mode) $(call option,BATCH,batch)
 
 map: setup
@@ -122,7 +138,7 @@ measure: setup-test
 	@test -z "$(CORE)" || { echo "make measure: its commands are breadth"; exit 1; }
 	@test -f labs/$(LAB)/measure.py || { echo "make measure: say LESSON=1 or another"; exit 1; }
 	@$(ALONE) $(MAKE) -s image-disk $(HOST_TOOLS)
-	@$(PYTHON) -m labs.$(LAB).measure --build $(OUT) --predict $(call quoted,$(PREDICT))
+	@$(PYTHON) -m labs.$(LAB).measure --build $(OUT) --predict=$(call given,PREDICT)
 
 doctor:
 	@python3 labs/tools/setup/doctor.py
@@ -176,12 +192,12 @@ LINKING = -nostdlib -z noexecstack \
 # A lesson is a list of files and a main.c: lesson n links what the lessons up to n have added. What
 # no lesson teaches, and only Linux's programs want, has lists of its own, the breadth.
 ifneq ($(origin LAB),file)
+$(if $(call is_one,$(LESSON),$(LESSONS)),,$(error LESSON=$(LESSON): the lessons are $(LESSONS)$(if \
+	$(wildcard labs/storage), storage)))
 LAB   := lesson$(LESSON)
 LATER := $(shell seq $$(($(LESSON) + 1)) 9)
 LISTS := $(patsubst %,labs/lesson%/sources,$(filter-out $(LATER),$(LESSONS)))
 LISTS += $(if $(CORE),,$(wildcard $(LISTS:%/sources=%/breadth)))
-$(if $(filter $(LESSON),$(LESSONS)),,$(error LESSON=$(LESSON): the lessons are $(LESSONS)$(if \
-	$(wildcard labs/storage), storage)))
 endif
 
 OUT     := $(BUILD)/$(LAB)$(if $(CORE),-core)

@@ -65,16 +65,16 @@ TASKS_OF_CRASH = $(call option,TASKS,tasks) $(call option,COUNT,count) \
 ifneq ($(TASKS)$(ONLY),)
 crash: setup
 	@$(ALONE) $(MAKE) -s LESSON=storage image-direct user-programs
-	@$(AS_CHILD) $(PYTHON) -m labs.storage.crash.tasks --seed $(call quoted,$(SEED)) $(TASKS_OF_CRASH)
+	@$(AS_CHILD) $(PYTHON) -m labs.storage.crash.tasks --seed=$(call given,SEED) $(TASKS_OF_CRASH)
 else
 crash: setup
-	@$(AS_CHILD) $(PYTHON) -m labs.storage.crash --seed $(call quoted,$(SEED)) \
+	@$(AS_CHILD) $(PYTHON) -m labs.storage.crash --seed=$(call given,SEED) \
 		$(call option,STATES,states) $(if $(filter full,$(SCALE)),--scale full) \
 		$(call option,MUTANT,mutant)
 endif
 
 fuzz: setup
-	@$(AS_CHILD) $(PYTHON) -m labs.storage.fuzz --seed $(call quoted,$(SEED)) \
+	@$(AS_CHILD) $(PYTHON) -m labs.storage.fuzz --seed=$(call given,SEED) \
 		$(call option,SECONDS,seconds) $(call option,IMAGE,image) \
 		$(call option,TARGET,target)
 
@@ -87,16 +87,16 @@ faults: setup-test
 
 fsx: setup
 	@$(ALONE) $(MAKE) -s LESSON=storage image-direct user-programs
-	@$(AS_CHILD) $(PYTHON) -m labs.storage.$(if $(TOGETHER),together,fsx) --seed $(call quoted,$(SEED)) \
+	@$(AS_CHILD) $(PYTHON) -m labs.storage.$(if $(TOGETHER),together,fsx) --seed=$(call given,SEED) \
 		$(if $(TOGETHER),$(call option,TASKS,tasks)) $(call option,COUNT,count) $(call option,KIND,kind)
 
 full-disks: setup
 	@$(ALONE) $(MAKE) -s LESSON=storage image-direct user-programs
-	@$(AS_CHILD) $(PYTHON) -m labs.storage.full_disks --seed $(call quoted,$(SEED)) \
+	@$(AS_CHILD) $(PYTHON) -m labs.storage.full_disks --seed=$(call given,SEED) \
 		$(call option,KIND,kind) $(call option,WAY,way)
 
 start: setup
-	@$(PYTHON) -m labs.tools.course.start $(call quoted,$(LESSON)) $(call quoted,$(DIR))
+	@$(PYTHON) -m labs.tools.course.start -- $(call given,LESSON) $(call given,DIR)
 
 slides: setup-test
 	@$(PYTHON) -m sphinx -q -W -b revealjs slides $(BUILD)/slides
@@ -116,24 +116,24 @@ setup-suite: unix-lines
 THE_LESSON = $(if $(filter command environment override,$(origin LESSON)),--lesson $(call quoted,$(LESSON)))
 GRADING = $(call option,SUBMISSION,submission) $(call option,OUTPUT,output) \
 	$(SEED_OF_RUN)
-SEED_OF_RUN = $(if $(filter command environment,$(origin SEED)),--seed $(call quoted,$(SEED)))
+SEED_OF_RUN = $(if $(filter command environment,$(origin SEED)),--seed=$(call given,SEED))
 
 mistakes: setup-test
 	@$(IN_MEMORY) $(PYTHON) -m labs.tools.proving.mistakes $(THE_LESSON) \
-		$(call option,ONLY,only) $(if $(SAMPLE),--sample $(call quoted,$(SAMPLE)) $(SEED_OF_RUN)) $(if $(RENEW),--renew)
+		$(call option,ONLY,only) $(if $(SAMPLE),--sample=$(call given,SAMPLE) $(SEED_OF_RUN)) $(if $(RENEW),--renew)
 
 ifdef REPEAT
 prove: setup-test
 	@$(IN_MEMORY) $(AS_CHILD) $(PYTHON) -m labs.tools.proving.prove_repeat \
-		--count $(call quoted,$(REPEAT)) $(SEED_OF_RUN) $(THE_LESSON)
+		--count=$(call given,REPEAT) $(SEED_OF_RUN) $(THE_LESSON)
 else ifdef ENVIRONMENTS
 prove: setup-test
 	@$(AS_CHILD) $(PYTHON) -m labs.tools.proving.prove_environments \
-		--count $(call quoted,$(ENVIRONMENTS)) $(SEED_OF_RUN) $(THE_LESSON) $(call option,ONLY,only)
+		--count=$(call given,ENVIRONMENTS) $(SEED_OF_RUN) $(THE_LESSON) $(call option,ONLY,only)
 else
 prove: setup-test
 	@$(IN_MEMORY) $(AS_CHILD) $(PYTHON) -m labs.tools.proving.prove $(THE_LESSON) \
-		$(if $(SAMPLE),--sample $(call quoted,$(SAMPLE)) $(SEED_OF_RUN)) $(if $(CHANGED),--changed) $(call option,ONLY,only)
+		$(if $(SAMPLE),--sample=$(call given,SAMPLE) $(SEED_OF_RUN)) $(if $(CHANGED),--changed) $(call option,ONLY,only)
 endif
 
 # Instructions per operation: the same program with two C libraries, the compiler's and our own.

@@ -25,6 +25,7 @@ from pathlib import Path
 from labs.tools.guest.debian import debian_root
 from labs.tools.guest.initramfs import Entry, archive, folder, merged, regular
 from labs.tools.guest.programs import busybox, guest_root
+from labs.tools.machine.command import CommandError, in_a_line
 from labs.tools.machine.machine import run
 from labs.tools.machine.qemu_command import Config
 
@@ -167,6 +168,8 @@ def main() -> int:
     chosen: dict[str, list[str]] = {}
     for each in wanted:
         name, _, script = each.partition("/")
+        if name not in sets() or (script and script not in script_names(name)):
+            raise CommandError(f"SET={each}: there are {', '.join(sets())}, and SET/PROGRAM of one")
         chosen.setdefault(name, []).extend([script] if script else script_names(name))
     print("| set | program | lines of output | result |\n|---|---|---:|---|")
     told = [each for name, scripts in chosen.items() for each in compare(name, scripts)]
@@ -177,4 +180,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(in_a_line("make debian", main))

@@ -5,24 +5,32 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from labs.storage.crash import tasks
 from labs.tools.course.exercises import by_id
-from labs.tools.grading.grade import GradeError, require_files
+from labs.tools.course.start import place_of
+from labs.tools.course.student_tree import listed, without_git
+from labs.tools.grading.grade import GradeError, require_files, require_output
 from labs.tools.grading.grade_report import Score, reasons
 from labs.tools.grading.test_run import TestResult
 from labs.tools.machine import command, work_folder
 from labs.tools.machine.command import (
     CommandError,
+    Options,
     in_a_line,
     own_environment,
     typed_path,
+    whole_number,
 )
+from labs.tools.proving import mistakes, prove, prove_environments
 from labs.tools.proving.prove_environments import ENVIRONMENTS
+from tests import debian_programs
 
 ROOT = Path(__file__).resolve().parent.parent
 TRAP = {
@@ -30,6 +38,7 @@ TRAP = {
     "PYTHONPATH": "/nowhere",
     "PYTEST_ADDOPTS": "-x",
     "PYTHONINSPECT": "1",
+    "GIT_DIR": "/nowhere",
 }
 FORMAT = by_id("1.3")
 
@@ -40,6 +49,13 @@ FORMAT = by_id("1.3")
 def test_environment_of_a_python_is_ours() -> None:
     kept = {"PATH": "/bin", "PYTHONDONTWRITEBYTECODE": "1", "CC": "gcc"}
     assert own_environment(kept | TRAP | {"MAKEFLAGS": "-k", "MAKELEVEL": "3"}) == kept
+
+
+def test_every_program_has_such_options() -> None:
+    """No usage in the words of Python's argparse where a person types variables of make."""
+    for path in sorted((ROOT / "labs").rglob("*.py")):
+        if path.name not in ("linux.py", "programs.py", "nbd.py"):  # no command of make's
+            assert "argparse.ArgumentParser(prog" not in path.read_text(), path
 
 
 def test_make_hands_no_variable_of_pythons_down() -> None:
@@ -64,6 +80,27 @@ def test_pytest_refuses_to_run_without_assertions() -> None:
 
 def test_environments_are_twelve_of_their_own() -> None:
     assert len({each.name for each in ENVIRONMENTS}) == len(ENVIRONMENTS) == 12
+
+
+@pytest.mark.parametrize("command", [prove.main, mistakes.main, prove_environments.main])
+def test_what_tries_nothing_proves_nothing(capfd, command) -> None:
+    words = ["--lesson", "1", "--only", "no-such-name"]
+    status = in_a_line("make it", lambda: command(words))
+    said = "".join(capfd.readouterr())
+    assert status == 1 and "has such a name" in said and "proved" not in said
+
+
+def test_a_state_that_is_none_is_a_line(capsys, tmp_path) -> None:
+    for name in ("nonsense", "ext4:2:2010", "ext4:2:2010:x", "../a:1:2:3"):
+        assert in_a_line("make crash", lambda name=name: tasks.show(name, tmp_path)) == 1
+        assert capsys.readouterr().err.startswith(f"make crash: ONLY={name}: a state is KIND:")
+
+
+def test_a_set_that_is_none_is_a_line(capsys, monkeypatch) -> None:
+    for name in ("nonsense", "../x", "base/nonsense"):
+        monkeypatch.setattr(sys, "argv", ["debian", name])
+        assert in_a_line("make debian", debian_programs.main) == 1
+        assert capsys.readouterr().err.startswith(f"make debian: SET={name}: there are ")
 
 
 # ---- what a person reads ------------------------------------------------------------------------
@@ -123,25 +160,97 @@ def test_a_typed_home_is_expanded(monkeypatch) -> None:
         typed_path("~nobody-of-this-name/x")
 
 
-@pytest.mark.parametrize("text", ["a'b", "it's; echo $HOME", 'a "b" \\', "''"])
-def test_quotes_reach_the_program(text) -> None:
-    done = subprocess.run(
-        ["make", "-s", "-f", "Makefile", "-f", "-", "shown", f"DIR={text.replace('$', '$$')}"],
-        cwd=ROOT, input="shown: ; @printf '%s' $(call quoted,$(DIR))", text=True,
-        capture_output=True, check=True,
+def made(recipe: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """What make does for a rule that is added to ours."""
+    return subprocess.run(
+        ["make", "-s", "-f", "Makefile", "-f", "-", "shown", *words],
+        cwd=ROOT, input=f"shown: ; {recipe}", text=True, capture_output=True, check=False,
     )  # fmt: skip
-    assert done.stdout == text
+
+
+@pytest.mark.parametrize(
+    "text", ["a'b", "it's; echo $HOME", 'a "b" \\', "''", "-x", "$(HOME) $$ a,b", "#%", " a "]
+)
+def test_what_is_typed_reaches_the_program(text) -> None:
+    assert made("@printf '%s' $(call given,DIR)", f"DIR={text}").stdout == text.lstrip()
+    assert made("@printf '%s' $(call option,DIR,dir)", f"DIR={text}").stdout == (
+        f"--dir={text.lstrip()}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["DIR=a\nb"], "a line ends in a value that was given"),
+        (["SUBMISSION="], "SUBMISSION= has no value: give one, or leave it out"),
+        (["ROOT="], "ROOT= has no value"),
+        (["BOOT=disk grub"], "BOOT=disk grub: disk, grub or direct"),
+        (["BREADTH=yes no"], "BREADTH=yes no: yes or no"),
+        (["LESSON=1 2"], "LESSON=1 2: the lessons are 1"),
+        (["LESSON=%"], "LESSON=%: the lessons are 1"),
+        (["LESSON=2; false"], "LESSON=2; false: the lessons are 1"),
+    ],
+)
+def test_make_refuses_in_a_line(words, said) -> None:
+    done = made("@: $(call given,DIR)", *words)
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    assert said in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--memory=abc"], "MEM: 'abc' is not a whole number from 16 to 1024"),
+        (["--memory=15"], "MEM: '15' is not a whole number from 16 to 1024"),
+        (["--memory="], "MEM: '' is not"),
+        (["--memory=\u00b2"], "MEM: '\u00b2' is not"),
+        (["--memory=" + "9" * 5000], "MEM: '999"),
+        (["--command"], "CMD: expected one argument"),
+        (["--nothing"], "unrecognized arguments: --nothing"),
+    ],
+)
+def test_options_name_what_was_typed(capsys, words, said) -> None:
+    options = Options("make it")
+    options.add_argument("--memory", type=whole_number(16, 1024))
+    options.add_argument("--command")
+    with pytest.raises(SystemExit, match="2"):
+        options.parse_args(words)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1 and lines[0].startswith(f"make it: {said}")
 
 
 def test_every_word_of_a_person_is_quoted() -> None:
     for name in ("Makefile", "labs/author.mk", "labs/storage/lab.mk"):
         recipes = (ROOT / name).read_text()
         assert not re.findall(r"'\$\((or )?(\$\()?[A-Z]+\b", recipes), name
+        assert not re.findall(r"--[a-z]+[ =]\$\((MEM|SEED|READS|SCALE|EX|TEST)\)", recipes), name
 
 
 def test_lines_end_as_they_were_committed() -> None:
     """A checkout with CRLF has no script that runs."""
     assert "* -text" in (ROOT / ".gitattributes").read_text()
+
+
+# ---- a tree without a repository ----------------------------------------------------------------
+
+
+def test_a_tree_without_git_has_the_same_files(tmp_path) -> None:
+    laid_out(tmp_path, ".gitignore", "a.c", "b/c.h", "build/x", "b/d.pyc", ".venv/bin/y")
+    (tmp_path / ".gitignore").write_text("/build/\n/.venv/\n*.pyc\n")
+    assert listed(tmp_path) == {".gitignore", "a.c", "b/c.h"}
+    assert {each for each in without_git(ROOT) if not each.startswith(".git/")} == listed(ROOT)
+
+
+def test_the_files_are_this_trees_wherever_git_is_told_to_look(monkeypatch) -> None:
+    monkeypatch.setenv("GIT_DIR", "/nowhere")
+    assert "Makefile" in listed.__wrapped__(ROOT)
+
+
+@pytest.mark.parametrize(
+    ("folder", "words"), [("../a b", "'../a b'"), ("-x", "./-x"), ("~", "'./~'"), ("/a", "/a")]
+)
+def test_what_to_type_next_can_be_typed(folder, words) -> None:
+    assert shlex.quote(place_of(Path(folder))) == words
 
 
 # ---- where programs run -------------------------------------------------------------------------
@@ -188,6 +297,15 @@ def test_a_submission_in_its_place_is_taken(tmp_path) -> None:
 def test_a_submission_elsewhere_is_told(tmp_path, path, words) -> None:
     with pytest.raises(GradeError, match=words):
         require_files(laid_out(tmp_path, path), FORMAT.files)
+
+
+def test_where_no_report_can_go_is_known_before(tmp_path) -> None:
+    (tmp_path / "file").write_text("")
+    require_output(tmp_path / "a" / "b")
+    assert list((tmp_path / "a" / "b").iterdir()) == []
+    for place in (tmp_path / "file", tmp_path / "file" / "a", Path("/proc/a")):
+        with pytest.raises(GradeError, match=r"OUTPUT=/\S+: no report goes there: [A-Z]"):
+            require_output(place)
 
 
 def test_a_missing_file_is_not_called_unwritten() -> None:

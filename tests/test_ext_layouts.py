@@ -32,7 +32,10 @@ def chosen(count: int, seed: int = SEED) -> list[str]:
     LAYOUTS=NAME, one."""
     wanted = os.environ.get("LAYOUTS")
     if wanted:
-        return list(LAYOUTS) if wanted == "all" else wanted.split()
+        names = list(LAYOUTS) if wanted == "all" else wanted.split()
+        if unknown := [name for name in names if name not in LAYOUTS]:
+            raise pytest.UsageError(f"LAYOUTS: there is no {unknown[0]}; there are {[*LAYOUTS]}")
+        return names
     others = [name for name in LAYOUTS if name not in ALWAYS]
     return [*ALWAYS, *random.Random(seed).sample(others, count - len(ALWAYS))]
 

@@ -254,9 +254,9 @@ def test_same_parameters_give_the_same_bytes(tmp_path, tool):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--scale", "0"], "0 is not a number from 1 to 10000"),
-        (["--reads", "many"], "many is not a number from 1 to"),
-        (["--seed", "-1"], "-1 is not a number from 0 to"),
+        (["--scale", "0"], "SCALE: '0' is not a whole number from 1 to 10000"),
+        (["--reads", "many"], "READS: 'many' is not a whole number from 1 to"),
+        (["--seed", "-1"], "SEED: '-1' is not a whole number from 0 to"),
         (["--speed", "1"], "unrecognized arguments: --speed"),
     ],
 )

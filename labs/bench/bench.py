@@ -11,7 +11,6 @@ this folder; where the package cannot be had, our figures are printed, and the t
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import re
 import subprocess
@@ -27,7 +26,7 @@ from labs.tools.guest.initramfs import archive, folder, regular
 from labs.tools.guest.package import PackageError
 from labs.tools.machine import linux
 from labs.tools.machine.bounded import run_within
-from labs.tools.machine.command import in_a_line
+from labs.tools.machine.command import Options, in_a_line
 from labs.tools.machine.qemu_command import Config, ConfigError, qemu_command, quoted
 from labs.tools.machine.work_folder import environment_in, work_folder
 
@@ -185,7 +184,7 @@ def compare(kernel: Path, programs: Sequence[Path], sharer: Path) -> int:
 
 def main() -> int:
     """Runs the command line; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="make bench", allow_abbrev=False)
+    parser = Options("make bench")
     parser.add_argument("--kernel", type=Path, required=True)
     parser.add_argument("--programs", type=Path, nargs="+", required=True)
     parser.add_argument("--shares", type=Path, required=True)

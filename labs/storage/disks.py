@@ -21,9 +21,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-from labs.tools.machine.command import in_a_line
+from labs.tools.machine.command import A_COUNT, A_SEED, Options, in_a_line, whole_number
 
 FULL_BYTES = 2_000_398_934_016
 FULL_READS = 100_000
@@ -275,38 +275,18 @@ def _mapping(sizes: dict[str, int]) -> str:
     return f"{sizes['mapping_blocks']:,} pointer blocks"
 
 
-class Parser(argparse.ArgumentParser):
-    """A command line that says what is wrong with it in one line."""
-
-    def error(self, message: str) -> NoReturn:
-        """Ends the program with status 2."""
-        self.exit(2, f"{self.prog}: {message}\n")
+def scale(text: str) -> int:
+    """What argparse takes for a scale; smaller drives have no room for what the lab does."""
+    return 1 if text == "full" else whole_number(1, 10_000)(text)
 
 
-def _whole_number(low: int, high: int) -> Any:
-    """An argparse type: a whole number in [low, high]."""
-
-    def parse(text: str) -> int:
-        if not text.isdecimal() or not low <= int(text) <= high:
-            raise argparse.ArgumentTypeError(f"{text} is not a number from {low} to {high}")
-        return int(text)
-
-    return parse
-
-
-def _scale(text: str) -> int:
-    return 1 if text == "full" else _whole_number(1, 10_000)(text)
-
-
-def add_experiment_options(parser: Parser) -> None:
+def add_experiment_options(parser: argparse.ArgumentParser) -> None:
     """Adds --scale, --reads and --seed, which `chosen_experiment` reads."""
     parser.add_argument(
-        "--scale", type=_scale, default=DEFAULT_SCALE, help="2 TB divided by this, or `full`"
+        "--scale", type=scale, default=DEFAULT_SCALE, help="2 TB divided by this, or `full`"
     )
-    parser.add_argument(
-        "--reads", type=_whole_number(1, 10_000_000), help="default: 100,000 divided by the scale"
-    )
-    parser.add_argument("--seed", type=_whole_number(0, (1 << 64) - 1), default=DEFAULT_SEED)
+    parser.add_argument("--reads", type=A_COUNT, help="default: 100,000 divided by the scale")
+    parser.add_argument("--seed", type=A_SEED, default=DEFAULT_SEED)
 
 
 def chosen_experiment(options: argparse.Namespace) -> Experiment:
@@ -317,7 +297,7 @@ def chosen_experiment(options: argparse.Namespace) -> Experiment:
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command line; returns the exit status."""
-    parser = Parser(prog="disks", description="Makes the three drives of the storage lab.")
+    parser = Options("disks", "Makes the three drives of the storage lab.")
     parser.add_argument("--directory", type=Path, required=True, help="where the images go")
     parser.add_argument("--tool", type=Path, default=DEFAULT_TOOL, help="the program lab-file")
     add_experiment_options(parser)

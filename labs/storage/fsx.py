@@ -12,7 +12,6 @@ What Linux answered is kept in build/fsx: it is asked once for each exercise.
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import hashlib
 import json
@@ -34,7 +33,7 @@ from labs.storage.linux_program import linux_program
 from labs.tools.guest.initramfs import Entry, regular
 from labs.tools.guest.package import PackageError
 from labs.tools.guest.programs import COMMAND, busybox, guest_root
-from labs.tools.machine.command import in_a_line
+from labs.tools.machine.command import A_COUNT, A_SEED, Options, in_a_line
 from labs.tools.machine.linux import linux_machine, linux_package, said_by
 from labs.tools.machine.machine import run
 from labs.tools.machine.qemu_command import Config, Drive
@@ -343,9 +342,9 @@ def keep() -> None:
 
 def main() -> int:
     """Returns 0 when both kernels agree."""
-    parser = argparse.ArgumentParser(prog="make fsx", allow_abbrev=False)
-    parser.add_argument("--seed", type=int, default=2010)
-    parser.add_argument("--count", type=int, default=20_000)
+    parser = Options("make fsx")
+    parser.add_argument("--seed", type=A_SEED, default=2010)
+    parser.add_argument("--count", type=A_COUNT, default=20_000)
     parser.add_argument("--kind", choices=[*KINDS, "all"], default="all")
     parser.add_argument("--keep", action="store_true", help="write Linux's answers for the tests")
     options = parser.parse_args()

@@ -11,7 +11,6 @@ must be there.
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
 import tempfile
@@ -23,7 +22,7 @@ from labs.storage.fsx import BUILD, ROOT, check_of, tool
 from labs.storage.linux_program import linux_program
 from labs.tools.guest.initramfs import regular
 from labs.tools.guest.programs import COMMAND, busybox, guest_root
-from labs.tools.machine.command import in_a_line
+from labs.tools.machine.command import A_SEED, Options, in_a_line
 from labs.tools.machine.machine import run
 from labs.tools.machine.qemu_command import Config, Drive
 from labs.tools.machine.run import write_archive
@@ -121,8 +120,8 @@ def fill(directory: Path, kind: str, names: list[str], seed: int) -> tuple[list[
 
 def main() -> int:
     """Returns 0 when nothing is lost."""
-    parser = argparse.ArgumentParser(prog="make full-disks", allow_abbrev=False)
-    parser.add_argument("--seed", type=int, default=2010)
+    parser = Options("make full-disks")
+    parser.add_argument("--seed", type=A_SEED, default=2010)
     parser.add_argument("--kind", choices=[*KINDS, "all"], default="all")
     parser.add_argument("--way", choices=[*ways(), "all"], default="all")
     options = parser.parse_args()

@@ -10,7 +10,6 @@ are rarely hit among all others.
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
 import re
@@ -36,7 +35,7 @@ from labs.storage.crash.building import (
 from labs.storage.crash.building import OPTIONS as WARNINGS
 from labs.storage.crash.workloads import make_tree, pattern
 from labs.tools.machine.bounded import run_within
-from labs.tools.machine.command import in_a_line
+from labs.tools.machine.command import A_COUNT, A_SEED, Options, in_a_line
 
 BUILT = ROOT / "build" / "fuzz"
 GUIDED = ("-O2", "-std=gnu11", "-g", "-fno-sanitize-recover=all")
@@ -151,11 +150,11 @@ def processor_seconds() -> float:
 
 def main() -> int:
     """Returns the fuzzer's own exit status: 0 when nothing was found."""
-    parser = argparse.ArgumentParser(prog="fuzz", description=__doc__)
+    parser = Options("make fuzz")
     parser.add_argument("--image", choices=VARIANTS, default="ext4")
     parser.add_argument("--target", choices=(*TARGETS, "all"), default="all")
-    parser.add_argument("--seconds", type=int, default=60)
-    parser.add_argument("--seed", type=int, default=2010)
+    parser.add_argument("--seconds", type=A_COUNT, default=60)
+    parser.add_argument("--seed", type=A_SEED, default=2010)
     parser.add_argument("--input", type=Path, help="only this one")
     options = parser.parse_args()
     folder = BUILT / options.image

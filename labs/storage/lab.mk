@@ -28,13 +28,13 @@ ifeq ($(LESSON),storage)
 LAB   := storage
 LISTS := $(LESSONS:%=labs/lesson%/sources) $(wildcard $(LESSONS:%=labs/lesson%/breadth)) \
 	$(wildcard labs/storage/sources labs/storage/breadth)
-RUN    = $(PYTHON) -m labs.storage.run $(OPTIONS) --reads $(READS) --scale $(SCALE) \
+RUN    = $(PYTHON) -m labs.storage.run $(OPTIONS) --reads=$(call given,READS) --scale=$(call given,SCALE) \
 	$(call option,ROOT,root)
 DEBUG  = $(RUN) --gdb
-EXPERIMENT = $(PYTHON) -m labs.storage.experiments $(call quoted,$(X)) --build $(OUT) \
-	--predict $(call quoted,$(PREDICT))
-RANDOM_READS = $(PYTHON) -m labs.storage.x1 $(OPTIONS) --reads $(READS) --scale $(SCALE) \
-	--predict $(call quoted,$(PREDICT)) $(call option,FILE,file)
+EXPERIMENT = $(PYTHON) -m labs.storage.experiments --build $(OUT) \
+	--predict=$(call given,PREDICT) -- $(call given,X)
+RANDOM_READS = $(PYTHON) -m labs.storage.x1 $(OPTIONS) --reads=$(call given,READS) --scale=$(call given,SCALE) \
+	--predict=$(call given,PREDICT) $(call option,FILE,file)
 HOST_TOOLS := $(BUILD)/host/lab-file
 # For the lab half of the memory is the block cache: at full size 91,000 pointer blocks are read.
 ifeq ($(filter full 1,$(SCALE)) $(origin MEM),$(SCALE) file)

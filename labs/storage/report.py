@@ -23,12 +23,11 @@ from labs.storage.disk_model import SECTOR_BYTES, Access, Disk, Request, add_up,
 from labs.storage.disks import (
     FULL_READS,
     Experiment,
-    Parser,
     add_experiment_options,
     chosen_experiment,
 )
 from labs.storage.workload import ExtentLayout, PointerLayout, RawLayout, simulate
-from labs.tools.machine.command import in_a_line
+from labs.tools.machine.command import Options, in_a_line
 
 KINDS = ("data", "mapping", "other")
 WIDTH = 80
@@ -408,7 +407,7 @@ def predict(experiment: Experiment) -> list[RowRequests]:
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command line; returns the exit status."""
-    parser = Parser(prog="report", description="The lab's table, on paper.")
+    parser = Options("report", "The lab's table, on paper.")
     add_experiment_options(parser)
     experiment = chosen_experiment(parser.parse_args(arguments))
     sectors = experiment.drive_bytes // SECTOR_BYTES

@@ -20,7 +20,7 @@ from labs.storage.disk_model import SECTOR_BYTES, Request
 from labs.tools.debugging.debug import debug
 from labs.tools.guest.initramfs import InitramfsError, regular
 from labs.tools.guest.root_image import make_root_image
-from labs.tools.machine.command import typed_path
+from labs.tools.machine.command import A_COUNT, typed_path
 from labs.tools.machine.qemu_command import Config, Drive
 from labs.tools.machine.run import (
     converse,
@@ -48,8 +48,10 @@ DISKS = Path(__file__).resolve().parents[2] / "build"
 def parser_of(program: str) -> argparse.ArgumentParser:
     """The options of the Makefile for `make run` and `make lab`."""
     parser = machine_options(program)
-    parser.add_argument("--reads", type=int, default=1000)
-    parser.add_argument("--scale", default="100", help="2 TB divided by this, or full")
+    parser.add_argument("--reads", type=A_COUNT, default=1000)
+    parser.add_argument(
+        "--scale", type=disks.scale, default=100, help="2 TB divided by this, or full"
+    )
     return parser
 
 
@@ -60,22 +62,12 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument(
         "--root", type=typed_path, metavar="IMAGE", help="the root: made if not there"
     )
-    return checked(parser, parser.parse_args())
-
-
-def checked(parser: argparse.ArgumentParser, options: argparse.Namespace) -> argparse.Namespace:
-    """The options; ends the program with a message if one is wrong."""
-    if options.scale != "full" and not (options.scale.isdigit() and int(options.scale) > 0):
-        parser.error(f"SCALE={options.scale}: a whole number from 1 on, or full")
-    if options.reads < 1:
-        parser.error(f"READS={options.reads}: at least 1")
-    return options
+    return parser.parse_args()
 
 
 def experiment_of(options: argparse.Namespace) -> disks.Experiment:
     """The drives to make."""
-    scale = 1 if options.scale == "full" else int(options.scale)
-    return disks.Experiment(scale=scale, reads=options.reads, seed=options.seed)
+    return disks.Experiment(scale=options.scale, reads=options.reads, seed=options.seed)
 
 
 def with_root(options: argparse.Namespace) -> Config:

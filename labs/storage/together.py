@@ -10,7 +10,6 @@ files are compared, and again after a remount; at the end e2fsck finds nothing.
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
 import tempfile
@@ -19,7 +18,7 @@ from pathlib import Path
 
 from labs.storage.crash.building import run_tool
 from labs.storage.crash.tasks_guest import KINDS, TasksError, machine, make_image
-from labs.tools.machine.command import in_a_line
+from labs.tools.machine.command import A_COUNT, A_SEED, Options, in_a_line
 from labs.tools.machine.machine import run
 from labs.tools.machine.qemu_command import Drive
 
@@ -53,10 +52,10 @@ def exercise(
 
 def main() -> int:
     """Returns 0 when nothing was wrong."""
-    parser = argparse.ArgumentParser(prog="make fsx TOGETHER=yes", allow_abbrev=False)
+    parser = Options("make fsx TOGETHER=yes")
     parser.add_argument("--tasks", type=int, choices=(2, 3, 4), default=4)
-    parser.add_argument("--seed", type=int, default=2010)
-    parser.add_argument("--count", type=int, default=ROUND, help="calls, of all tasks")
+    parser.add_argument("--seed", type=A_SEED, default=2010)
+    parser.add_argument("--count", type=A_COUNT, default=ROUND, help="calls, of all tasks")
     parser.add_argument("--kind", choices=[*KINDS, "all"], default="all")
     options = parser.parse_args()
     kinds = list(KINDS) if options.kind == "all" else [options.kind]

@@ -43,7 +43,7 @@ from labs.storage.report import (
     sample_rows,
     time_rows,
 )
-from labs.storage.run import checked, experiment_of, measured, parser_of
+from labs.storage.run import experiment_of, measured, parser_of
 from labs.tools.course.measurement import MeasurementError, Question, predictions
 from labs.tools.machine.command import typed_path
 from labs.tools.machine.run import guarded, is_terminal
@@ -492,7 +492,7 @@ def main() -> int:
         "--file", type=typed_path, help="read this file or device of this computer, too"
     )
     parser.add_argument("--out", type=Path, default=OUT)
-    return lab(checked(parser, parser.parse_args()))
+    return lab(parser.parse_args())
 
 
 if __name__ == "__main__":

@@ -11,16 +11,16 @@ from labs.storage.crash import mutants
 from labs.storage.crash.building import VARIANTS, build
 from labs.storage.crash.laboratory import BARS, Figures, Laboratory, show_state
 from labs.storage.crash.workloads import named
-from labs.tools.machine.command import in_a_line
+from labs.tools.machine.command import A_COUNT, A_SEED, Options, in_a_line
 
 MEMORY = Path("/dev/shm")
 
 
 def parse_arguments() -> argparse.Namespace:
     """The options."""
-    parser = argparse.ArgumentParser(prog="crash", description=__doc__)
-    parser.add_argument("--seed", type=int, default=2010)
-    parser.add_argument("--states", type=int, default=60_000, help="at least this many")
+    parser = Options("make crash")
+    parser.add_argument("--seed", type=A_SEED, default=2010)
+    parser.add_argument("--states", type=A_COUNT, default=60_000, help="at least this many")
     parser.add_argument("--scale", choices=["full"], help="what the bars ask for, in one run")
     parser.add_argument("--variants", default=",".join(VARIANTS), help="kinds of file systems")
     parser.add_argument("--fsck", type=int, default=10, help="percent of states for e2fsck")

@@ -33,9 +33,10 @@ from labs.storage.crash.building import ROOT, run_tool
 from labs.storage.crash.log import FUA, Layout
 from labs.storage.crash.tasks_guest import KERNEL, KINDS, Record, Run, TasksError, read, record
 from labs.storage.crash.tasks_model import State, finished
-from labs.tools.machine.command import in_a_line
+from labs.tools.machine.command import A_COUNT, A_SEED, CommandError, Options, in_a_line
 
 KEPT = ROOT / "build/crash/tasks"
+STATE = re.compile(r"([a-z0-9-]+):(\d+):(\d+):(\d+(?:-[\d,]*)?)")  # as a wrong one is told
 MEMORY = Path("/dev/shm")
 CALLS = 60  # of each task
 CUTS = 40  # of each recording
@@ -199,7 +200,9 @@ def command(name: str) -> str:
 
 def show(name: str, place: Path) -> int:
     """A cut of a recording that was kept, in words. Returns 0 when the state is right."""
-    kind, tasks, seed, cut = name.split(":")
+    if not (parts := STATE.fullmatch(name)):
+        raise CommandError(f"ONLY={name}: a state is KIND:TASKS:SEED:CUT, such as ext4:2:2010:7")
+    kind, tasks, seed, cut = parts.groups()
     folder = KEPT / f"{kind}-{tasks}-{seed}"
     if not folder.is_dir():
         print(f"{folder} is not there: only recordings with a wrong state are kept")
@@ -243,10 +246,10 @@ def hunt_mutants(names: list[str], seed: int, place: Path) -> int:
 
 def main() -> int:
     """Returns 0 when no state is wrong (with mutants: when each is caught)."""
-    parser = argparse.ArgumentParser(prog="make crash", allow_abbrev=False)
+    parser = Options("make crash")
     parser.add_argument("--tasks", type=int, choices=(2, 3, 4), default=4)
-    parser.add_argument("--seed", type=int, default=2010)
-    parser.add_argument("--count", type=int, default=7, help="recordings, of the kinds in turn")
+    parser.add_argument("--seed", type=A_SEED, default=2010)
+    parser.add_argument("--count", type=A_COUNT, default=7, help="recordings, of the kinds in turn")
     parser.add_argument("--kind", choices=[*KINDS, "all"], default="all")
     parser.add_argument("--calls", type=int, default=CALLS, help="of each task")
     parser.add_argument("--cuts", type=int, default=CUTS, help="of each recording")

@@ -7,7 +7,6 @@ X=list prints which there are.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from labs.storage.experiments.base import Where, page_of
 from labs.storage.experiments.family import ALL, experiment
 from labs.storage.experiments.guest import ExperimentError
 from labs.tools.course.measurement import MeasurementError, predictions
+from labs.tools.machine.command import Options
 from labs.tools.machine.patience import told
 from labs.tools.machine.run import guarded
 
@@ -27,7 +27,7 @@ def listed() -> str:
 
 def main() -> int:
     """Runs the command line; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="make lab", allow_abbrev=False)
+    parser = Options("make lab")
     parser.add_argument("number", help="which experiment, or list")
     parser.add_argument("--build", type=Path, required=True, help="where the kernel was built")
     parser.add_argument("--out", type=Path, default=Path("build/lab"))

@@ -7,14 +7,13 @@ shown is remembered in build/hints.json, what has failed in build/attempts.json.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 
 from labs.tools.course.exercises import ROOT, Exercise, ExerciseError, by_id, regions, word_of
-from labs.tools.machine.command import in_a_line
+from labs.tools.machine.command import Options, in_a_line
 
 MEMORY = ROOT / "build" / "hints.json"
 ATTEMPTS = ROOT / "build" / "attempts.json"
@@ -104,7 +103,7 @@ def page(exercise: Exercise, layer: int, is_open: bool) -> str:
 
 def main() -> int:
     """Runs the command line; returns the exit status."""
-    parser = argparse.ArgumentParser(prog=PROGRAM, allow_abbrev=False)
+    parser = Options(PROGRAM)
     parser.add_argument("exercise", metavar="EX")
     parser.add_argument("--layer")
     options = parser.parse_args()

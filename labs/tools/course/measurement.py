@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from labs.tools.course import handed_in
 from labs.tools.course.exercises import ROOT
 from labs.tools.course.handed_in import MeasurementError
+from labs.tools.machine.command import Options
 from labs.tools.machine.machine import run
 from labs.tools.machine.patience import told
 from labs.tools.machine.qemu_command import Config, ConfigError
@@ -53,7 +54,7 @@ class Question:
 
 def command_line() -> argparse.ArgumentParser:
     """The options that make measure gives; a measurement may add its own."""
-    parser = argparse.ArgumentParser(prog="make measure", allow_abbrev=False)
+    parser = Options("make measure")
     parser.add_argument("--build", type=Path, required=True, help="where the kernel was built")
     parser.add_argument("--out", type=Path, default=Path("build/measure"))
     parser.add_argument("--predict", default="", help="the predictions, in the questions' order")

@@ -5,15 +5,15 @@ Two runs from the same source make the same files and the same commit.
 
 from __future__ import annotations
 
-import argparse
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 from labs.tools.course.exercises import STORAGE, ExerciseError, number_of
 from labs.tools.course.student_tree import TreeError, contents
-from labs.tools.machine.command import in_a_line, typed_path
+from labs.tools.machine.command import Options, in_a_line, own_environment, typed_path
 
 DATE = "2026-01-01T00:00:00+00:00"
 AUTHOR = ("Apprentice", "apprentice@localhost")
@@ -39,9 +39,8 @@ def commit(directory: Path, message: str) -> None:
 def git(directory: Path, *arguments: str) -> str:
     """Runs git in the new repository, and returns its output. Raises TreeError with its words."""
     name, address = AUTHOR
-    clean = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
     environment = {
-        **clean,
+        **own_environment(),
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_CONFIG_SYSTEM": os.devnull,
         **{f"GIT_{role}_NAME": name for role in ("AUTHOR", "COMMITTER")},
@@ -76,9 +75,14 @@ def heading(lesson: int) -> str:
     return "the storage lab" if lesson == STORAGE else f"lesson {lesson}"
 
 
+def place_of(directory: Path) -> str:
+    """A folder as cd takes it: a name is no option of it, and not looked for elsewhere (CDPATH)."""
+    return str(directory) if str(directory)[0] in "./" else f"./{directory}"
+
+
 def main() -> int:
     """Runs the command line; returns the exit status."""
-    parser = argparse.ArgumentParser(prog=PROGRAM, allow_abbrev=False)
+    parser = Options(PROGRAM)
     parser.add_argument("lesson", metavar="LESSON")
     parser.add_argument("directory", metavar="DIR", type=typed_path)
     options = parser.parse_args()
@@ -91,7 +95,7 @@ def main() -> int:
         print(f"{PROGRAM}: {error}", file=sys.stderr)
         return 1
     print(f"{options.directory}: {heading(lesson)}, {count} files. Begin with its README.md,")
-    print(f"and with: cd {options.directory} && make doctor")
+    print(f"and with: cd {shlex.quote(place_of(options.directory))} && make doctor")
     return 0
 
 

@@ -11,6 +11,7 @@ given/, which does the same for this lesson alone.
 from __future__ import annotations
 
 import ast
+import os
 import re
 import subprocess
 import tempfile
@@ -36,6 +37,7 @@ from labs.tools.course.exercises import (
 )
 from labs.tools.course.handed_in import ANSWERS, without_answers
 from labs.tools.course.source_lists import ever_linked
+from labs.tools.machine.command import own_environment
 
 # What each tree has, if it is there.
 ALWAYS = (
@@ -121,12 +123,30 @@ def contents(lesson: int, root: Path = ROOT) -> dict[str, bytes]:
 
 @cache
 def listed(root: Path) -> frozenset[str]:
-    """The files that git knows or would add, and that are there."""
-    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    """The files that git knows or would add, and that are there. A tree from a ZIP file has no
+    repository: there it is all but what .gitignore names."""
+    if not (root / ".git").exists():
+        return frozenset(without_git(root))
+    command = ["git", "-c", "safe.directory=*", "ls-files"]
+    command += ["-z", "--cached", "--others", "--exclude-standard"]
+    done = subprocess.run(
+        command, cwd=root, env=own_environment(), capture_output=True, text=True, check=False
+    )
     if done.returncode != 0:
         raise TreeError(f"git cannot list the files: {done.stderr.strip()}")
     return frozenset(name for name in done.stdout.split("\0") if name and (root / name).is_file())
+
+
+def without_git(root: Path) -> Iterator[str]:
+    """The files of a tree but those with a name of .gitignore's, or in such a folder."""
+    ignored = [line.strip("/") for line in (root / ".gitignore").read_text().split()]
+
+    def kept(names: list[str]) -> list[str]:
+        return [name for name in names if not any(fnmatch(name, each) for each in ignored)]
+
+    for directory, folders, names in os.walk(root):
+        folders[:] = kept(folders)
+        yield from (str(Path(directory, name).relative_to(root)) for name in kept(names))
 
 
 @cache

@@ -14,7 +14,6 @@ call that the test has found wrong (labs/tools/debugging/host_replay.py).
 
 from __future__ import annotations
 
-import argparse
 import pickle
 import re
 import subprocess
@@ -30,7 +29,7 @@ from labs.tools.debugging.replay_plugin import Story, read_story
 from labs.tools.debugging.steps import Narrator, last_run, shortened, steps_of
 from labs.tools.grading.lab import HostRun
 from labs.tools.grading.lab_plan import MODES
-from labs.tools.machine.command import in_a_line, own_environment
+from labs.tools.machine.command import Options, in_a_line, own_environment
 from labs.tools.machine.machine import run
 from labs.tools.machine.qemu_command import Config, ConfigError
 from labs.tools.machine.result import Outcome, Result
@@ -61,7 +60,7 @@ class ReplayError(ValueError):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command. Returns its exit status."""
-    parser = argparse.ArgumentParser(prog="replay", description=__doc__.partition("\n")[0])
+    parser = Options("make replay")
     parser.add_argument("--test", default="", help="test_name, or file.py::test_name")
     parser.add_argument("--mode", choices=MODES, default=MODES[0], help="the clock rate")
     parser.add_argument("--batch", type=Path, help="a file of gdb commands to run instead")

@@ -18,6 +18,7 @@ import hmac
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
@@ -45,7 +46,7 @@ from labs.tools.grading.grade_report import (
 from labs.tools.grading.grade_words import own_report
 from labs.tools.grading.lab_plan import Job
 from labs.tools.grading.test_run import WORKERS, TestRunError, run_tests
-from labs.tools.machine.command import in_a_line, own_environment, typed_path
+from labs.tools.machine.command import Options, in_a_line, own_environment, typed_path
 from labs.tools.machine.work_folder import command_folder
 
 SECRET = "APPRENTICE_SECRET"  # an instructor's word: without it nobody can tell a run's questions
@@ -82,7 +83,7 @@ def sandbox_error() -> type[Exception]:
 
 def parser() -> argparse.ArgumentParser:
     """The command line."""
-    made = argparse.ArgumentParser(prog="grade", description=__doc__.partition("\n")[0])
+    made = Options("make grade")
     made.add_argument("--lesson", required=True)
     made.add_argument("--exercise", default="", help="only this one; its lesson counts then")
     made.add_argument(
@@ -130,6 +131,8 @@ def grade_submission(
     """Prints the points of a submission, and writes its reports. `work` is for its trees."""
     require_directory(options.submission)
     require_files(options.submission, [path for each in exercises for path in each.files])
+    output = options.output or ROOT / f"build/grades/{name_of(exercises[0].lesson)}"
+    require_output(output)
     if options.without_sandbox:
         print(DISTRUST, file=sys.stderr)
     programs = ["user-programs"] if exercises[0].lesson == STORAGE else []
@@ -137,7 +140,6 @@ def grade_submission(
     seed = options.seed or seed_of(options.submission, exercises)
     how = {"boxed": not options.without_sandbox, "core": options.core, "workers": options.workers}
     scores = graded(exercises, options.submission, work, seed, **how)
-    output = options.output or ROOT / f"build/grades/{name_of(exercises[0].lesson)}"
     write_reports(output, scores, seed)
     print(text_report(scores), end="")
 
@@ -150,6 +152,17 @@ def require_directory(submission: Path) -> None:
         raise GradeError(f"{submission} is not a directory") from None
     except OSError as error:
         raise GradeError(f"{submission} cannot be read: {error.strerror}") from error
+
+
+def require_output(folder: Path) -> None:
+    """Makes the folder of the reports, before minutes go by. Raises GradeError where none of them
+    could be written."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise GradeError(f"OUTPUT={folder}: no report goes there: {error.strerror}") from error
 
 
 def require_files(submission: Path, wanted: Sequence[str]) -> None:

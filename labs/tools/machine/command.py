@@ -8,28 +8,67 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import NoReturn
 
 ROOT = Path(__file__).resolve().parents[3]
 DETAILS = ROOT / "build/details.txt"
 STREAMS = 3  # descriptors that each program finds open
 INTERRUPTED = 130  # what a shell says after ^C
 
-# What changes how a Python or a pytest works, and what the make around us hands down.
-OUTSIDE = ("PYTHON", "PYTEST_", "MAKE")
+# What changes how a Python, a pytest or git works, and what the make around us hands down.
+OUTSIDE = ("PYTHON", "PYTEST_", "GIT_", "MAKE")
 BYTECODE = "PYTHONDONTWRITEBYTECODE"  # the Makefile sets it, and it changes no result
+
+# Options that are not called as make's variable of them is.
+VARIABLES = {"memory": "MEM", "command": "CMD", "exercise": "EX"}
 
 
 class CommandError(RuntimeError):
     """What a command cannot do; the text is for a person."""
 
 
+class Options(argparse.ArgumentParser):
+    """A command line that says in one line what is wrong with it, and with which variable of make.
+    Names of options are never shortened."""
+
+    def __init__(self, prog: str, description: str | None = None) -> None:
+        super().__init__(prog=prog, description=description, allow_abbrev=False)
+
+    def error(self, message: str) -> NoReturn:
+        """Ends the program with status 2."""
+        self.exit(2, f"{self.prog}: {re.sub(r'^argument (--)?([a-z-]+)', variable, message)}\n")
+
+
+def variable(option: re.Match[str]) -> str:
+    """The variable of make that becomes an option: MEM of --memory."""
+    return VARIABLES.get(option[2], option[2].upper())
+
+
+def whole_number(least: int, most: int) -> Callable[[str], int]:
+    """What argparse takes for a whole number within these limits."""
+
+    def parse(text: str) -> int:
+        if not re.fullmatch("-?[0-9]{1,20}", text) or not least <= int(text) <= most:
+            raise argparse.ArgumentTypeError(
+                f"{text!r} is not a whole number from {least} to {most}"
+            )
+        return int(text)
+
+    return parse
+
+
+A_SEED = whole_number(0, (1 << 64) - 1)
+A_COUNT = whole_number(1, 10_000_000)  # how often something is done
+
+
 def own_environment(base: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """The environment for a Python, a pytest or a make of ours: they do the same whatever a person
+    """The environment for a Python, pytest, git or make of ours: they do the same whatever a person
     has set for their own (PYTHONOPTIMIZE would take the checks away, PYTEST_ADDOPTS add tests)."""
     return {k: v for k, v in base.items() if k == BYTECODE or not k.startswith(OUTSIDE)}
 

@@ -21,11 +21,11 @@ from pathlib import Path
 from labs.tools.guest.initramfs import Entry, InitramfsError, archive
 from labs.tools.guest.package import PackageError
 from labs.tools.guest.programs import COMMAND, busybox, guest_root
-from labs.tools.machine.command import in_a_line, typed_path
+from labs.tools.machine.command import A_SEED, Options, in_a_line, typed_path, whole_number
 from labs.tools.machine.explain import header_problem
 from labs.tools.machine.machine import Machine, exit_status, run
 from labs.tools.machine.patience import Silence, told
-from labs.tools.machine.qemu_command import Config, ConfigError, qemu_command
+from labs.tools.machine.qemu_command import MEMORY_RANGE, Config, ConfigError, qemu_command
 from labs.tools.machine.qemu_process import run_in_terminal
 from labs.tools.machine.result import GuestFailure, Outcome
 from labs.tools.machine.symbols import symbols_of
@@ -53,16 +53,19 @@ COMMAND_SECONDS, GUEST_FACTOR, COMMAND_OUTPUT = 900, 4, 64 << 20
 """The limits of a command: seconds here, guest seconds to each of these, bytes of output."""
 
 
+MEMORY = whole_number(MEMORY_RANGE[0], MEMORY_RANGE[-1])
+LIMITS = whole_number(1, 7 * 24 * 3600)
+
 OF_TIME = (Outcome.WALL_LIMIT, Outcome.HANG)
 
 
 def machine_options(program: str) -> argparse.ArgumentParser:
     """The options that say which kernel boots how."""
-    parser = argparse.ArgumentParser(prog=program, allow_abbrev=False)
+    parser = Options(program)
     parser.add_argument("--build", type=Path, required=True, help="where the kernel was built")
     parser.add_argument("--boot", choices=("disk", "grub", "direct"), default="disk")
-    parser.add_argument("--memory", type=int, default=64, metavar="MIB")
-    parser.add_argument("--seed", type=int, default=2010)
+    parser.add_argument("--memory", type=MEMORY, default=64, metavar="MIB")
+    parser.add_argument("--seed", type=A_SEED, default=2010)
     parser.add_argument("--script", help="commands for the kernel, separated by semicolons")
     parser.add_argument("--user", type=Path, help="the folder of the course's programs")
     parser.add_argument("--core", action="store_true", help="without Debian's programs")
@@ -71,7 +74,9 @@ def machine_options(program: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("--debian", metavar="NAMES", help="Debian's packages in the guest's root")
     parser.add_argument("--command", help="a command for the guest's shell")
-    parser.add_argument("--limit", type=int, default=COMMAND_SECONDS, help="seconds of a command")
+    parser.add_argument(
+        "--limit", type=LIMITS, default=COMMAND_SECONDS, help="seconds of a command"
+    )
     return parser
 
 

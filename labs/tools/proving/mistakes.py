@@ -39,7 +39,7 @@ from labs.tools.grading.grade_words import ALL_PASS, own_report
 from labs.tools.grading.graded_tree import handout, open_tree
 from labs.tools.grading.lab_plan import Job
 from labs.tools.grading.test_run import WORKERS, TestResult, TestRunError, run_tests
-from labs.tools.machine.command import in_a_line
+from labs.tools.machine.command import A_COUNT, Options, in_a_line
 from labs.tools.machine.work_folder import command_folder
 
 DIRECTORY = ROOT / "tests/mistakes"
@@ -274,6 +274,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     numbers = [options.lesson] if options.lesson else list(every_lesson())
     try:
+        if not any(chosen(lesson, options.only) for lesson in numbers):
+            raise MistakeError(f"ONLY={options.only}: no mistake has such a name")
         for lesson in numbers:
             mistakes = chosen(lesson, options.only, options.sample, options.seed)
             if not mistakes:
@@ -291,10 +293,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """The command line."""
-    made = argparse.ArgumentParser(prog="mistakes", description=__doc__.partition("\n")[0])
+    made = Options("make mistakes")
     made.add_argument("--lesson", type=number_of)
     made.add_argument("--only", default="", metavar="PATTERN", help="those with such ids")
-    made.add_argument("--sample", type=int, help="this many of each lesson")
+    made.add_argument("--sample", type=A_COUNT, help="this many of each lesson")
     made.add_argument("--seed", default="", help="which of them")
     made.add_argument("--renew", action="store_true", help="keep what is printed now")
     made.add_argument("--workers", type=int, default=WORKERS)

@@ -45,8 +45,9 @@ from labs.tools.grading.graded_tree import handout_files
 from labs.tools.grading.lab_plan import Job
 from labs.tools.grading.sandbox import SandboxUnavailable
 from labs.tools.grading.test_run import WORKERS, TestResult, TestRunError, run_tests
-from labs.tools.machine.command import in_a_line
+from labs.tools.machine.command import A_COUNT, Options, in_a_line
 from labs.tools.machine.work_folder import command_folder
+from labs.tools.proving.mistakes import chosen as mistakes_like
 from labs.tools.proving.mistakes import main as mistakes_kept
 from labs.tools.proving.prove_cheats import Cheat, cheats_of, lay_cheat
 from labs.tools.proving.prove_mutants import (
@@ -117,6 +118,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     numbers = [options.lesson] if options.lesson else list(every_lesson())
     are_few = options.changed or options.sample is not None
     try:
+        require_names(numbers, options)
         held = [
             holds
             for together in ([numbers] if are_few else [[number] for number in numbers])
@@ -129,8 +131,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0 if all(held) else 1
     mistakes = ["--workers", str(options.workers)]
     mistakes += ["--only", options.only] if options.only else []
-    kept = [mistakes_kept(["--lesson", str(number), *mistakes]) == 0 for number in numbers]
+    kept = [
+        mistakes_kept(["--lesson", str(number), *mistakes]) == 0
+        for number in numbers
+        if mistakes_like(number, options.only or "")
+    ]
     return 0 if all([*held, *kept]) else 1
+
+
+def require_names(numbers: Sequence[int], options: argparse.Namespace) -> None:
+    """Raises MutantError for a pattern that no mutant, cheat, way or mistake fits: what tries
+    nothing proves nothing."""
+    if not options.only:
+        return
+    for lesson in numbers:
+        proof = chosen(lesson, options)
+        if [*proof.mutants, *proof.cheats, *proof.ways, *mistakes_like(lesson, options.only)]:
+            return
+    raise MutantError(f"ONLY={options.only}: nothing has such a name")
 
 
 def proved(numbers: Sequence[int], options: argparse.Namespace) -> list[bool]:
@@ -144,9 +162,9 @@ def proved(numbers: Sequence[int], options: argparse.Namespace) -> list[bool]:
 
 def parser() -> argparse.ArgumentParser:
     """The command line."""
-    made = argparse.ArgumentParser(prog="prove", description=__doc__.partition("\n")[0])
+    made = Options("make prove")
     made.add_argument("--lesson", type=number_of)
-    made.add_argument("--sample", type=int, help="this many mutants a lesson, and cheats in all")
+    made.add_argument("--sample", type=A_COUNT, help="mutants of a lesson, and cheats of all")
     made.add_argument("--seed", default="", help="which of them")
     made.add_argument("--changed", action="store_true", help="mutants whose files are changed")
     made.add_argument("--only", metavar="PATTERN", help="mutants and cheats with such names")

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from labs.tools.course.exercises import ROOT, name_of, number_of, word_of
-from labs.tools.machine.command import in_a_line, own_environment
+from labs.tools.machine.command import A_COUNT, CommandError, Options, in_a_line, own_environment
 from labs.tools.machine.work_folder import command_folder
 from labs.tools.proving.prove_repeat import Draft, agreement, differences, drafts, write_draft
 
@@ -115,6 +115,8 @@ def disagreements(made: Draft, seed: str, environments: Sequence[Environment]) -
 def check(lesson: int, options: argparse.Namespace) -> bool:
     """Grades the drafts of a lesson everywhere, and prints what came. Returns whether all agree."""
     environments = [each for each in ENVIRONMENTS if options.only in each.name]
+    if not environments:
+        raise CommandError(f"ONLY={options.only}: no environment has such a name")
     held = True
     for made in drafts(lesson, options.count, options.seed, 1):
         wrong = disagreements(made, options.seed, environments)
@@ -128,11 +130,9 @@ def check(lesson: int, options: argparse.Namespace) -> bool:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command. Returns its exit status."""
-    made = argparse.ArgumentParser(
-        prog="prove_environments", description=__doc__.partition("\n")[0]
-    )
+    made = Options("make prove")
     made.add_argument("--lesson", type=number_of)
-    made.add_argument("--count", type=int, default=20, help="submissions of each lesson")
+    made.add_argument("--count", type=A_COUNT, default=20, help="submissions of each lesson")
     made.add_argument("--seed", default="2010", help="which submissions, and which questions")
     made.add_argument("--only", default="", help="environments with this in their name")
     options = made.parse_args(arguments)

@@ -24,7 +24,7 @@ from labs.tools.course.exercises import ROOT, Exercise, every_lesson, number_of,
 from labs.tools.grading.grade import build_reference, graded
 from labs.tools.grading.grade_report import gradescope, text_report
 from labs.tools.grading.graded_tree import handout_files
-from labs.tools.machine.command import in_a_line
+from labs.tools.machine.command import A_COUNT, Options, in_a_line
 from labs.tools.machine.work_folder import command_folder
 from labs.tools.proving.prove_mutants import changed_files, mutants_of
 
@@ -143,9 +143,9 @@ def agreement(check: Callable[[int, argparse.Namespace], bool], options: argpars
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command. Returns its exit status."""
-    made = argparse.ArgumentParser(prog="prove_repeat", description=__doc__.partition("\n")[0])
+    made = Options("make prove")
     made.add_argument("--lesson", type=number_of)
-    made.add_argument("--count", type=int, default=20, help="submissions of each lesson")
+    made.add_argument("--count", type=A_COUNT, default=20, help="submissions of each lesson")
     made.add_argument("--exercises", type=int, default=6, help="at most this many of each")
     made.add_argument("--times", type=int, default=TIMES, help="each is graded this many times")
     made.add_argument("--load", type=int, default=LOAD, help="processes that calculate meanwhile")
