@@ -100,8 +100,8 @@ DEBUG = $(PYTHON) -m labs.tools.debugging.debug $(OPTIONS)
 # ends (labs/tools/machine/work_folder.py).
 AS_CHILD = MAKE_PROCESS=$$PPID exec
 
-# One make builds at a time: two in one tree would write to the same files.
-ALONE = flock -w 1800 $(BUILD)/.lock
+# One make builds at a time.
+ALONE = labs/tools/setup/alone.sh
 
 # What is built is said on stderr: the output is the guest's.
 run: setup

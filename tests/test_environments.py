@@ -3,6 +3,7 @@ cannot do: labs/tools/machine/command.py, the Makefile, labs/tools/proving/prove
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import shlex
@@ -229,6 +230,36 @@ def test_every_word_of_a_person_is_quoted() -> None:
 def test_lines_end_as_they_were_committed() -> None:
     """A checkout with CRLF has no script that runs."""
     assert "* -text" in (ROOT / ".gitattributes").read_text()
+
+
+# ---- two makes at once ---------------------------------------------------------------------------
+
+
+def alone(folder: Path, *words: str, seconds: str = "60") -> subprocess.CompletedProcess[str]:
+    """Runs a command by alone.sh in a folder."""
+    return subprocess.run(
+        [ROOT / "labs/tools/setup/alone.sh", *words], cwd=folder, text=True, capture_output=True,
+        check=False, env={**os.environ, "LOCK_SECONDS": seconds},
+    )  # fmt: skip
+
+
+def test_who_builds_alone_is_told_to_who_waits(tmp_path) -> None:
+    assert alone(tmp_path, "sh", "-c", "exit 3").returncode == 3
+    with (tmp_path / "build/.lock").open("r+") as held:
+        held.write("4711\n")
+        held.flush()
+        fcntl.flock(held, fcntl.LOCK_EX)
+        done = alone(tmp_path, "touch", "built", seconds="0")
+    first, second = done.stderr.splitlines()
+    assert first == "make: waiting for process 4711, which builds in this tree"
+    assert second.startswith("make: process 4711 has built for 0 seconds; nothing was done here.")
+    assert done.returncode == 1 and not (tmp_path / "built").exists()
+
+
+def test_a_build_that_cannot_be_written_is_a_line(tmp_path) -> None:
+    (tmp_path / "build").write_text("")
+    done = alone(tmp_path, "true")
+    assert done.returncode == 1 and "/build cannot be written: is it root's" in done.stderr
 
 
 # ---- a tree without a repository ----------------------------------------------------------------
