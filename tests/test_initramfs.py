@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from labs.tools.guest import initramfs
 from labs.tools.guest.initramfs import (
     TIME,
     InitramfsError,
@@ -125,6 +126,14 @@ def test_sockets_are_refused(host):
         listener.bind(str(host / "s"))
         with pytest.raises(InitramfsError, match="/s is neither"):
             from_host(host)
+
+
+def test_a_folder_without_end_is_refused(host, monkeypatch):
+    """PROGRAMS=/ would fill the memory, and a file of 0 bytes in /proc may have no end."""
+    monkeypatch.setattr(initramfs, "FOLDER_LIMIT", 4)
+    with pytest.raises(InitramfsError, match="has more than 0 GiB"):
+        from_host(host)
+    assert initramfs.from_file(Path("/proc/self/status"), Path("status")).content == b""
 
 
 def test_no_folder(tmp_path):

@@ -19,6 +19,7 @@ TIME = 1767225600
 MAGIC = "070701"
 LAST = "TRAILER!!!"
 ALIGNMENT = 4
+FOLDER_LIMIT = 2 << 30  # bytes; a guest has at most 1 GiB of memory, an image may have more
 FILE_LIMIT = (1 << 32) - 1  # the field of a file's size has 8 hexadecimal digits
 
 
@@ -59,10 +60,17 @@ def character_device(path: str, major: int, minor: int, mode: int = 0o666) -> En
 
 def from_host(top: Path) -> list[Entry]:
     """All that is in a folder of this machine, with modes and symbolic links. Raises InitramfsError
-    for anything else (sockets, devices, pipes), for what cannot be read, and for no folder."""
+    for anything else (sockets, devices, pipes), for what cannot be read, for no folder, and for
+    more than this machine should read into its memory (PROGRAMS=/)."""
     if not top.is_dir():
         raise InitramfsError(f"{top} is not a folder")
-    return [from_file(path, path.relative_to(top)) for path in walk(top)]
+    entries, size = [], 0
+    for path in walk(top):
+        entries.append(from_file(path, path.relative_to(top)))
+        size += len(entries[-1].content)
+        if size > FOLDER_LIMIT:
+            raise InitramfsError(f"{top} has more than {FOLDER_LIMIT >> 30} GiB")
+    return entries
 
 
 def walk(top: Path) -> Iterator[Path]:
@@ -88,7 +96,8 @@ def from_file(path: Path, inside: Path) -> Entry:
             raise InitramfsError(f"{path} is neither a file, a folder nor a symbolic link")
         if status.st_size > FILE_LIMIT:
             raise InitramfsError(f"{path} is larger than 4 GiB")
-        return regular(name, path.read_bytes(), mode)
+        with path.open("rb") as file:  # what has more, such as a file of /proc, may have no end
+            return regular(name, file.read(status.st_size), mode)
     except OSError as error:
         raise InitramfsError(f"{path}: {error.strerror}") from error
 
