@@ -249,6 +249,7 @@ static uint32_t socket_poll(struct file *file, struct poll_table *table)
 
 void socket_free(struct socket *socket)
 {
+	socket_list_remove(socket);
 	forget_name(socket);
 	if (socket->end)
 		end_close(socket->end);
@@ -269,15 +270,23 @@ const struct file_ops socket_ops = {
 	.is_stream = true,
 };
 
+static struct anonymous all;
+
 struct file *socket_file(const struct file_ops *ops, uint32_t flags)
 {
-	static struct anonymous all;
 	struct file *file = file_of_pool(&all, ops, &pool, O_RDWR | flags);
 
 	all.inode.mode = S_IFSOCK | 0777;
-	if (file)
-		((struct socket *)file->private)->is_datagram = ops != &socket_ops;
+	if (!file)
+		return NULL;
+	((struct socket *)file->private)->is_datagram = ops != &socket_ops;
+	socket_list_add(file->private);
 	return file;
+}
+
+uint32_t socket_inode_number(void)
+{
+	return all.inode.number;
 }
 
 /* ---- accepting ---- */

@@ -45,6 +45,7 @@ struct socket {
 	bool passes_credentials;   /* messages say who has sent them (SO_PASSCRED) */
 	struct wait_queue arrivals;
 	struct socket *next; /* with a name */
+	struct socket *next_open;
 
 	/* Of datagrams; `waiting` counts the messages. */
 	bool is_datagram;
@@ -96,6 +97,14 @@ int socket_give_name(const struct socket_name *name, uint32_t address, uint32_t 
 
 /* Gives a value, cut to the room that the word at `length` says, which then is its size. */
 int give_sized(uint32_t address, uint32_t length, const void *value, uint32_t size);
+
+/* The number of the inode that all open sockets have. */
+uint32_t socket_inode_number(void);
+
+/* ---- /proc/net/unix: kernel/linux/socket_list.c ---- */
+
+void socket_list_add(struct socket *socket);
+void socket_list_remove(struct socket *socket);
 
 /* ---- files that are sent: kernel/linux/socket_file.c ---- */
 

@@ -359,8 +359,58 @@ static void nameless(void)
 	munmap(shared, 5000);
 }
 
+/* The lines of /proc/net/unix with such a name and state, without the two numbers that are each
+ * kernel's: a line's place is, too. */
+static void list(const char *name, unsigned wanted)
+{
+	FILE *file = fopen("/proc/net/unix", "r");
+	char line[256], path[128];
+	unsigned references, protocol, flags, type, state;
+
+	while (fgets(line, sizeof(line), file)) {
+		path[0] = '\0';
+		sscanf(line, "%*[^:]: %x %x %x %x %x %*u %127s", &references, &protocol, &flags,
+		       &type, &state, path);
+		if (strncmp(path, name, strlen(name)) == 0 && state == wanted)
+			printf("%08X %08X %08X %04X %02X %s\n", references, protocol, flags, type,
+			       state, path);
+		else if (strncmp(line, "Num", 3) == 0)
+			printf("%s", strstr(line, "RefCount"));
+	}
+	fflush(stdout);
+	fclose(file);
+}
+
+static void listed(void)
+{
+	struct sockaddr_un path = { AF_UNIX, "/dev/shm/listed" }, other = { AF_UNIX, "\0lis\0ted" };
+	int listener = socket(AF_UNIX, SOCK_STREAM, 0), client = socket(AF_UNIX, SOCK_STREAM, 0);
+	int datagram = socket(AF_UNIX, SOCK_DGRAM, 0);
+
+	unlink(path.sun_path);
+	bind(listener, (struct sockaddr *)&path, sizeof(path));
+	list("/dev/shm/listed", 1);
+	listen(listener, 3);
+	list("/dev/shm/listed", 1);
+	connect(client, (struct sockaddr *)&path, sizeof(path));
+	int accepted = accept(listener, NULL, NULL);
+
+	list("/dev/shm/listed", 1);
+	list("/dev/shm/listed", 3);
+	bind(datagram, (struct sockaddr *)&other, sizeof(other.sun_family) + 8);
+	list("@lis", 1);
+	close(datagram);
+	list("@lis", 1);
+	close(listener);
+	close(client);
+	close(accepted);
+	list("/dev/shm/listed", 1);
+	unlink(path.sun_path);
+}
+
 void part_sockets(void)
 {
+	listed();
 	names();
 	files();
 	signals();
