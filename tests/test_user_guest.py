@@ -100,7 +100,7 @@ def test_probes(guest):
     assert "SKIP" not in done.stdout
 
 
-@pytest.mark.parametrize("name", ["corners", "manual", "filemanual"])
+@pytest.mark.parametrize("name", ["corners", "manual", "filemanual", "answers"])
 def test_what_linux_does(guest, name):
     """Rare cases, and calls that were accepted and did nothing: they end as on Linux."""
     done = guest(name)

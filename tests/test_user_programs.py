@@ -171,7 +171,7 @@ def test_probes_are_shuffled(run):
     assert len(set(names[0])) == 40
 
 
-@pytest.mark.parametrize("name", ["corners", "manual", "filemanual"])
+@pytest.mark.parametrize("name", ["corners", "manual", "filemanual", "answers"])
 def test_what_linux_does(run, name):
     """What the guest must do in rare cases, and where its manual promises something."""
     lines = run(name).stdout.splitlines()

@@ -65,6 +65,8 @@ static int wait_for_other(struct file *file, struct pipe *pipe)
 	bool reads = file_readable(file);
 	const uint32_t *opens = reads ? &pipe->writer_opens : &pipe->reader_opens, seen = *opens;
 
+	if (reads && pipe->writers == 0)
+		file->offset = *opens + 1;
 	if ((reads ? pipe->writers : pipe->readers) > 0 || file->inode->ops == &nameless_ops)
 		return 0;
 	if (file->flags & O_NONBLOCK)
@@ -89,6 +91,13 @@ static int pipe_open(struct file *file)
 	return error;
 }
 
+/* A reader that came before any writer has not lost one. A stream needs no offset: the reader's is
+ * one more than how many writers had come by then, or 0. */
+static bool is_hung_up(const struct file *file, const struct pipe *pipe)
+{
+	return pipe->writers == 0 && file->offset != (uint64_t)pipe->writer_opens + 1;
+}
+
 static uint32_t pipe_poll(struct file *file, struct poll_table *table)
 {
 	struct pipe *pipe = file->private;
@@ -97,7 +106,7 @@ static uint32_t pipe_poll(struct file *file, struct poll_table *table)
 	if (file_readable(file)) {
 		poll_add(table, &pipe->data);
 		ready |= pipe_filled(pipe) > 0 ? POLLIN : 0;
-		ready |= pipe->writers == 0 ? POLLHUP : 0;
+		ready |= is_hung_up(file, pipe) ? POLLHUP : 0;
 	}
 	if (file_writable(file)) {
 		poll_add(table, &pipe->room);

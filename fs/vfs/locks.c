@@ -171,13 +171,36 @@ static bool is_one_too_many(const struct inode *inode, const struct file_lock *w
 	return lock || wanted->kind != LOCK_NONE;
 }
 
-/* What a call needs is allocated before anything changes. */
+/* Takes an owner's locks away: all, or only those of a whole file. */
+static void drop(struct inode *inode, const void *owner, bool only_whole)
+{
+	struct file_lock **at = &inode->locks;
+
+	while (*at) {
+		struct file_lock *lock = *at;
+
+		if (lock->owner != owner || (only_whole && !lock->is_whole)) {
+			at = &lock->next;
+			continue;
+		}
+		*at = lock->next;
+		pool_free(&pool, lock);
+	}
+	wait_wake(&removed);
+}
+
+/* What a call needs is allocated before anything changes. But who changes a lock of a whole file
+ * into one that must wait, or fails, has lost the old one first: else two that have it shared, and
+ * want it alone, would wait for each other for ever (flock(2)). */
 int lock_set(struct inode *inode, const struct file_lock *wanted, bool waits)
 {
 	int error = 0;
 
-	if (wanted->kind != LOCK_NONE && lock_conflict(inode, wanted))
+	if (wanted->kind != LOCK_NONE && lock_conflict(inode, wanted)) {
+		if (wanted->is_whole)
+			drop(inode, wanted->owner, true);
 		error = waits ? wait_for(inode, wanted) : -EAGAIN;
+	}
 	if (error)
 		return error;
 	if (is_one_too_many(inode, wanted))
@@ -196,19 +219,7 @@ int lock_set(struct inode *inode, const struct file_lock *wanted, bool waits)
 
 void locks_drop(struct inode *inode, const void *owner)
 {
-	struct file_lock **at = &inode->locks;
-
-	while (*at) {
-		struct file_lock *lock = *at;
-
-		if (lock->owner != owner) {
-			at = &lock->next;
-			continue;
-		}
-		*at = lock->next;
-		pool_free(&pool, lock);
-	}
-	wait_wake(&removed);
+	drop(inode, owner, false);
 }
 
 /* A table of descriptors has closed one of them. */

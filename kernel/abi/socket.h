@@ -3,6 +3,7 @@
 
 #include <stdint.h>
 
+#define AF_UNSPEC   0u /* none: ends what connect began */
 #define AF_UNIX	    1u
 #define SOCK_STREAM 1u
 #define SOCK_DGRAM  2u

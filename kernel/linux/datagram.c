@@ -375,13 +375,18 @@ static void join_peer(struct socket *socket, struct socket *peer)
 	connected = socket;
 }
 
-/* The peer gets what is sent without a name, and only its messages come. */
+/* The peer gets what is sent without a name, and only its messages come. A name of no family ends
+ * that. */
 int datagram_connect(struct file *file, const uint32_t *words)
 {
 	struct socket *socket = file->private, *peer;
-	struct socket_name name;
+	struct socket_name name = { { .family = AF_UNIX }, 0 };
 	int error = socket_name_from_user(words[1], words[2], &name);
 
+	if (error == -EINVAL && name.text.family == AF_UNSPEC) {
+		leave_peer(socket);
+		return 0;
+	}
 	if (!error && name.length == sizeof(name.text.family))
 		error = -EINVAL;
 	if (!error)
@@ -415,6 +420,8 @@ static int datagram_read(struct file *file, struct buffer *to, uint64_t offset)
 	struct datagram head;
 	bool is_cut;
 
+	if (to->length == 0) /* the message stays */
+		return 0;
 	return receive(file, &parts, 0, &head, &is_cut);
 }
 
@@ -432,6 +439,15 @@ static int move_vectors(struct file *file, uint32_t vectors, uint32_t count, boo
 	bool is_cut;
 
 	return write ? send(file, &parts, 0, 0, 0) : receive(file, &parts, 0, &head, &is_cut);
+}
+
+/* How long the first message is. */
+static int datagram_control(struct file *file, uint32_t command, uint32_t argument)
+{
+	const struct datagram *first = ((struct socket *)file->private)->messages;
+	uint32_t length = first ? first->length : 0;
+
+	return command == FIONREAD ? give(argument, &length, sizeof(length)) : -ENOTTY;
 }
 
 static uint32_t datagram_poll(struct file *file, struct poll_table *table)
@@ -464,6 +480,7 @@ static void datagram_release(struct file *file)
 const struct file_ops datagram_ops = {
 	.read = datagram_read,
 	.write = datagram_write,
+	.control = datagram_control,
 	.poll = datagram_poll,
 	.release = datagram_release,
 	.is_stream = true,

@@ -234,7 +234,9 @@ static int socket_control(struct file *file, uint32_t command, uint32_t argument
 {
 	struct end *end = end_of(file);
 
-	return end ? pipe_ops.control(end->reader, command, argument) : -EINVAL;
+	if (!end)
+		return command == FIONREAD ? -EINVAL : -ENOTTY;
+	return pipe_ops.control(end->reader, command, argument);
 }
 
 static uint32_t socket_poll(struct file *file, struct poll_table *table)

@@ -11,7 +11,8 @@
 #include "kernel/syscall/syscall.h"
 
 #define MSG_KNOWN                                                                                  \
-	(MSG_PEEK | MSG_DONTWAIT | MSG_NOSIGNAL | MSG_MORE | MSG_CMSG_CLOEXEC | MSG_WAITALL)
+	(MSG_PEEK | MSG_DONTWAIT | MSG_NOSIGNAL | MSG_MORE | MSG_CMSG_CLOEXEC | MSG_WAITALL |      \
+	 MSG_TRUNC)
 
 static int transfer(struct file *file, uint32_t address, uint32_t length, uint32_t flags,
 		    bool sends)
@@ -39,8 +40,11 @@ static int sent(int result, uint32_t flags)
 	return flags & MSG_NOSIGNAL ? result : end_write(result);
 }
 
+/* Everything goes to the other end: no address can be given. */
 static int end_send(struct file *file, const uint32_t *words)
 {
+	if (words[4] && words[5])
+		return -EISCONN;
 	return sent(transfer(file, words[1], words[2], words[3], true), words[3]);
 }
 
@@ -95,6 +99,8 @@ static int end_send_message(struct file *file, const uint32_t *words)
 
 	if (copy_from_user(&message, words[1], sizeof(message)) != 0)
 		return -EFAULT;
+	if (message.name && message.name_length)
+		return -EISCONN;
 	int error =
 	    message.count > VECTORS_MAX ? -EMSGSIZE : end_send_files(end_of(file), &message, &at);
 
@@ -164,6 +170,17 @@ static int end_peer_name(struct file *file, const uint32_t *words)
 	return give_name(file, true, words);
 }
 
+/* As give_sized, but says how much of the value the program has got. */
+static int give_option(const uint32_t *words, const void *value, uint32_t size)
+{
+	int32_t room;
+
+	if (copy_from_user(&room, words[4], sizeof(room)) != 0)
+		return -EFAULT;
+	size = room >= 0 && (uint32_t)room < size ? (uint32_t)room : size;
+	return give_sized(words[3], words[4], value, size);
+}
+
 /* Options of a socket that have an answer: the others are refused. */
 static int socket_option(struct file *file, const uint32_t *words)
 {
@@ -181,11 +198,13 @@ static int socket_option(struct file *file, const uint32_t *words)
 	};
 	int32_t peer[3] = { end ? end->pair->ends[end == end->pair->ends].pid : 0, 0, 0 };
 
-	if (words[1] == SOL_SOCKET && words[2] == SO_PEERCRED) /* process, user, group */
-		return give_sized(words[3], words[4], peer, sizeof(peer));
+	if (words[1] != SOL_SOCKET)
+		return -EOPNOTSUPP;
+	if (words[2] == SO_PEERCRED) /* process, user, group */
+		return give_option(words, peer, sizeof(peer));
 	for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (words[1] == SOL_SOCKET && words[2] == known[i][0])
-			return give_sized(words[3], words[4], &known[i][1], sizeof(uint32_t));
+		if (words[2] == known[i][0])
+			return give_option(words, &known[i][1], sizeof(uint32_t));
 	return -ENOPROTOOPT;
 }
 
@@ -194,15 +213,17 @@ static int socket_set_option(struct file *file, const uint32_t *words)
 {
 	bool is_known = words[2] == SO_SNDBUF || words[2] == SO_RCVBUF ||
 			words[2] == SO_REUSEADDR || words[2] == SO_PASSCRED;
-	uint32_t value;
+	int32_t value;
 
-	if (words[4] < sizeof(value))
+	if (words[1] != SOL_SOCKET)
+		return -EOPNOTSUPP;
+	if ((int32_t)words[4] < (int32_t)sizeof(value))
 		return -EINVAL;
 	if (copy_from_user(&value, words[3], sizeof(value)) != 0)
 		return -EFAULT;
-	if (words[1] == SOL_SOCKET && words[2] == SO_PASSCRED)
+	if (words[2] == SO_PASSCRED)
 		((struct socket *)file->private)->passes_credentials = value != 0;
-	return words[1] == SOL_SOCKET && is_known ? 0 : -ENOPROTOOPT;
+	return is_known ? 0 : -ENOPROTOOPT;
 }
 
 /* accept, without flags. */

@@ -163,7 +163,9 @@ int end_send_files(struct end *from, const struct linux_message *message, uint32
 			error = -EFAULT;
 		else if (header.length < sizeof(header) || header.length > left)
 			error = -EINVAL;
-		else if (header.level != SOL_SOCKET || header.type != SCM_RIGHTS)
+		else if (header.level != SOL_SOCKET)
+			; /* for another protocol */
+		else if (header.type != SCM_RIGHTS)
 			error = credentials_check(&header, address);
 		else
 			error = put_all(to, address + sizeof(header),

@@ -39,7 +39,7 @@ FILE_CALL(sys_dup3, duplicate_to(file, frame))
 
 static int sys_pipe2(struct trap_frame *frame)
 {
-	if (frame->ecx & ~(O_CLOEXEC | O_NONBLOCK | O_DIRECT))
+	if (frame->ecx & ~(O_CLOEXEC | O_NONBLOCK)) /* O_DIRECT: one that keeps writes apart */
 		return -EINVAL;
 	return descriptors_of_pipe(frame->ebx, frame->ecx);
 }
@@ -58,6 +58,8 @@ static int set_owner(struct file *file, int32_t owner)
 {
 	bool is_there = owner == 0 || (owner > 0 && process_find(owner));
 
+	if (owner == INT32_MIN) /* the negative of no group */
+		return -EINVAL;
 	for (struct process *each = process_next(NULL); each && !is_there;
 	     each = process_next(each))
 		is_there = each->pgrp == -owner;
@@ -71,6 +73,8 @@ static int set_flags(struct file *file, uint32_t flags)
 {
 	if ((file->flags ^ flags) & O_APPEND && file->inode && file->inode->is_append_only)
 		return -EPERM;
+	if (flags & O_DIRECT && !inode_is(file->inode, S_IFREG) && !inode_is(file->inode, S_IFBLK))
+		return -EINVAL;
 	uint32_t settable = SETTABLE | (file->ops->is_stream ? O_ASYNC : 0);
 
 	file->flags = (file->flags & ~settable) | (flags & settable);
@@ -88,7 +92,9 @@ static int pipe_size(const struct file *file, uint32_t wanted)
 {
 	if (file->ops != &pipe_ops)
 		return -EBADF;
-	return wanted <= PIPE_CAPACITY ? (int)PIPE_CAPACITY : -EPERM;
+	if (wanted > PIPE_CAPACITY)
+		return wanted > INT32_MAX ? -EINVAL : -EPERM;
+	return PIPE_CAPACITY;
 }
 
 static int control(struct file *file, const struct trap_frame *frame)

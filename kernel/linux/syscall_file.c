@@ -337,8 +337,18 @@ FILE_CALL(sys_fadvise64,
 	  advise(file_opened(file), wide(frame->ecx, frame->edx), (int32_t)frame->esi, frame->edi))
 FILE_CALL(sys_fadvise64_64, advise(file_opened(file), wide(frame->ecx, frame->edx),
 				   wide(frame->esi, frame->edi), frame->ebp))
-FILE_CALL(sys_readahead, advise(file_opened(file), wide(frame->ecx, frame->edx),
-				(int32_t)frame->esi, ADVICE_READ_AHEAD))
+
+/* Only of what has pages: a file or a block device, open to be read. */
+static int read_ahead(struct file *file, uint64_t offset, uint32_t length)
+{
+	if (!file || !file_readable(file))
+		return -EBADF;
+	if (!inode_is(file->inode, S_IFREG) && !inode_is(file->inode, S_IFBLK))
+		return -EINVAL;
+	return advise(file, offset, length, ADVICE_READ_AHEAD);
+}
+
+FILE_CALL(sys_readahead, read_ahead(file_opened(file), wide(frame->ecx, frame->edx), frame->esi))
 
 /* ---- ioctl ---- */
 
@@ -356,6 +366,8 @@ static int set_flag(struct file *file, uint32_t flag, uint32_t address)
 
 static int control_any(struct file *file, const struct trap_frame *frame)
 {
+	uint32_t left;
+
 	if (!file)
 		return -EBADF;
 	switch (frame->ecx) {
@@ -363,6 +375,11 @@ static int control_any(struct file *file, const struct trap_frame *frame)
 		return set_flag(file, O_NONBLOCK, frame->edx);
 	case FIOASYNC:
 		return set_flag(file, O_ASYNC, frame->edx);
+	case FIONREAD: /* of other files than these it is the file's own command */
+		if (!inode_is(file->inode, S_IFREG))
+			break;
+		left = file_size(file) - file->offset;
+		return give(frame->edx, &left, sizeof(left));
 	case FIOCLEX:
 	case FIONCLEX:
 		files_set_close_on_exec(current->process->files, frame->ebx, frame->ecx == FIOCLEX);

@@ -96,6 +96,9 @@ int call_file(const struct file *file, inode_call *call, uint32_t first, uint32_
 
 /* ---- opening ---- */
 
+/* Linux's flags: a program may set others, and F_GETFL does not show them. */
+#define OPEN_FLAGS 037777703u
+
 /* The only flags that are valid together with O_PATH. */
 #define PLACE_FLAGS (O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
@@ -131,6 +134,16 @@ static int open_file(struct inode *start, const char *path, uint32_t flags, uint
 	return error ? error : descriptor_add(file, flags);
 }
 
+/* Asked before anything is made: a call that fails for want of a number leaves no new file. */
+static bool is_number_left(const struct files *files)
+{
+	uint32_t i = 0;
+
+	while (i < files->count && files->slots[i])
+		i++;
+	return i < files->limits[LIMIT_FILES].soft;
+}
+
 static int open_at(uint32_t directory, uint32_t address, uint32_t flags, uint32_t mode)
 {
 	struct place at;
@@ -138,8 +151,12 @@ static int open_at(uint32_t directory, uint32_t address, uint32_t flags, uint32_
 
 	if (result)
 		return result;
-	result = flags & O_PATH ? open_place(at.start, at.path, flags)
-				: open_file(at.start, at.path, flags, mode);
+	flags &= OPEN_FLAGS;
+	if (!is_number_left(current->process->files))
+		result = -EMFILE;
+	else
+		result = flags & O_PATH ? open_place(at.start, at.path, flags)
+					: open_file(at.start, at.path, flags, mode);
 	place_put(&at);
 	return result;
 }
@@ -281,10 +298,18 @@ CALL(sys_symlinkat, symlink_at(frame->ebx, frame->ecx, frame->edx))
 CALL(sys_rename, rename_at(HERE, frame->ebx, HERE, frame->ecx, 0))
 CALL(sys_renameat, rename_at(frame->ebx, frame->ecx, frame->edx, frame->esi, 0))
 CALL(sys_renameat2, rename_at(frame->ebx, frame->ecx, frame->edx, frame->esi, frame->edi))
+
+/* An empty path leads to the link that a descriptor is a place of, or to nothing. */
 static int read_link_at(uint32_t directory, uint32_t address, uint32_t to, uint32_t size)
 {
-	return (int32_t)size <= 0 ? -EINVAL
-				  : call_at(directory, address, TO_LINK, give_target, to, size);
+	char first;
+
+	if ((int32_t)size <= 0)
+		return -EINVAL;
+	int result = call_at(directory, address, TO_LINK, give_target, to, size);
+	bool is_empty = result == -EINVAL && !copy_from_user(&first, address, 1) && !first;
+
+	return is_empty ? -ENOENT : result;
 }
 
 CALL(sys_readlink, read_link_at(HERE, frame->ebx, frame->ecx, frame->edx))

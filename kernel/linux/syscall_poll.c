@@ -3,6 +3,7 @@
 
 #include "fs/files.h"
 #include "kernel/abi/poll.h"
+#include "kernel/abi/signal_handler.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 #include "kernel/linux/poll_wait.h"
@@ -324,8 +325,15 @@ static int wait_with(const struct trap_frame *frame, uint32_t time, uint32_t uni
 }
 
 CALL(sys_select, wait_with(frame, frame->edi, 1000, 0, select_until))
-CALL(sys_ppoll, wait_with(frame, frame->edx, 1, frame->esi, poll_until))
-CALL(sys_ppoll64, wait_with(frame, frame->edx, WIDE, frame->esi, poll_until))
+static int ppoll(const struct trap_frame *frame, uint32_t unit)
+{
+	if (frame->esi && frame->edi != SIGNAL_MASK_SIZE)
+		return -EINVAL;
+	return wait_with(frame, frame->edx, unit, frame->esi, poll_until);
+}
+
+CALL(sys_ppoll, ppoll(frame, 1))
+CALL(sys_ppoll64, ppoll(frame, WIDE))
 
 static int pselect(const struct trap_frame *frame, uint32_t unit)
 {
@@ -333,6 +341,8 @@ static int pselect(const struct trap_frame *frame, uint32_t unit)
 
 	if (frame->ebp && copy_from_user(mask, frame->ebp, sizeof(mask)))
 		return -EFAULT;
+	if (mask[0] && mask[1] != SIGNAL_MASK_SIZE)
+		return -EINVAL;
 	return wait_with(frame, frame->edi, unit, mask[0], select_until);
 }
 

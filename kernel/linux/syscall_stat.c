@@ -320,7 +320,8 @@ static int set_times(struct file *file, const struct trap_frame *frame, uint32_t
 	    both[1].nanoseconds == UTIME_OMIT)
 		return 0;
 	if (!frame->ecx && frame->ebx != HERE) /* futimens: the file is the descriptor's */
-		return call_file(file_opened(file), change_times, frame->edx, layout);
+		return flags ? -EINVAL
+			     : call_file(file_opened(file), change_times, frame->edx, layout);
 	return call_at(frame->ebx, frame->ecx, flags, change_times, frame->edx, layout);
 }
 
@@ -332,8 +333,9 @@ FILE_CALL(sys_futimesat, set_times(file, frame, 0, MICROSECONDS))
 
 /* ---- file systems ---- */
 
-/* For an inode in no mount (a pipe) only the limits are known. */
-static int give_statfs(struct inode *inode, uint32_t to, uint32_t unused)
+/* For an inode in no mount (a pipe) only the limits are known. The program says what it has room
+ * for, and that must be right. */
+static int give_statfs(struct inode *inode, uint32_t to, uint32_t size)
 {
 	const struct mount *mount = mount_of(inode);
 	struct filesystem_usage usage = { .block_size = PAGE_SIZE };
@@ -356,11 +358,11 @@ static int give_statfs(struct inode *inode, uint32_t to, uint32_t unused)
 			 (mount && mount->options.no_access_time ? STATFS_NO_ACCESS_TIME : 0),
 	};
 
-	return give(to, &stat, sizeof(stat));
+	return size == sizeof(stat) ? give(to, &stat, sizeof(stat)) : -EINVAL;
 }
 
-CALL(sys_statfs64, call_at(HERE, frame->ebx, 0, give_statfs, frame->edx, 0))
-FILE_CALL(sys_fstatfs64, call_file(file, give_statfs, frame->edx, 0))
+CALL(sys_statfs64, call_at(HERE, frame->ebx, 0, give_statfs, frame->edx, frame->ecx))
+FILE_CALL(sys_fstatfs64, call_file(file, give_statfs, frame->edx, frame->ecx))
 
 static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 15, "chmod", "so", sys_chmod },
