@@ -476,6 +476,8 @@ def test_writable_image_is_free_again(assemble: Assemble, three_disks) -> None:
     [
         ({"memory": 3}, "memory=3: the kernel runs with 16 to 1024 MiB"),
         ({"image": Path("missing.img")}, r"hda: missing.img does not exist \(is it built\?\)"),
+        ({"image": Path("/dev/null")}, "hda: /dev/null is a folder or a device, not a file"),
+        ({"image": Path("/")}, "hda: / is a folder or a device, not a file"),
         ({"image": None}, "boot='disk' needs an image"),
         ({"boot": "direct", "kernel": None}, "kernel: no file is given"),
         ({"boot": "floppy"}, "boot='floppy': one of"),

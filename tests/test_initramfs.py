@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import socket
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from labs.tools.guest import initramfs
+from labs.tools.guest import initramfs, root_image
 from labs.tools.guest.initramfs import (
     TIME,
     InitramfsError,
@@ -134,6 +135,19 @@ def test_a_folder_without_end_is_refused(host, monkeypatch):
     with pytest.raises(InitramfsError, match="has more than 0 GiB"):
         from_host(host)
     assert initramfs.from_file(Path("/proc/self/status"), Path("status")).content == b""
+
+
+@pytest.mark.parametrize("error", [errno.ENOSPC, errno.EROFS, errno.EFBIG])
+def test_an_image_that_cannot_be_made_is_named(tmp_path, monkeypatch, error):
+    """And nothing of it is left."""
+
+    def full(entries, top):
+        raise OSError(error, os.strerror(error))
+
+    monkeypatch.setattr(root_image, "write_files", full)
+    with pytest.raises(InitramfsError, match=f"a.img cannot be made: {os.strerror(error)}"):
+        root_image.make_root_image(tmp_path / "a.img", [])
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_no_folder(tmp_path):

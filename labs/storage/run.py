@@ -21,7 +21,7 @@ from labs.tools.debugging.debug import debug
 from labs.tools.guest.initramfs import InitramfsError, regular
 from labs.tools.guest.root_image import make_root_image
 from labs.tools.machine.command import A_COUNT, typed_path
-from labs.tools.machine.qemu_command import Config, Drive
+from labs.tools.machine.qemu_command import Config, Drive, check_file
 from labs.tools.machine.run import (
     converse,
     follow_script,
@@ -101,6 +101,7 @@ def clock_for(image: Path) -> str:
     but never before the file system was last written. Else make in the guest would take what was
     edited in a later boot for older than what an earlier one has built."""
     written = 0
+    check_file("ROOT", image)
     with image.open("rb") as file:
         file.seek(SUPERBLOCK)
         superblock = file.read(MAGIC + len(EXT_MAGIC))

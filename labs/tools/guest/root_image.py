@@ -37,9 +37,19 @@ def write_files(entries: Iterable[Entry], top: Path) -> int:
 
 
 def make_root_image(image: Path, entries: Iterable[Entry]) -> None:
-    """Makes the image, as plain mkfs.ext4 does. Raises InitramfsError, with the tool's words."""
+    """Makes the image, as plain mkfs.ext4 does. Raises InitramfsError, with the tool's words or the
+    cause: there is no room, or nothing can be written there."""
     if not image.parent.is_dir():
         raise InitramfsError(f"{image}: there is no folder {image.parent}")
+    try:
+        write_image(image, entries)
+    except OSError as error:
+        raise InitramfsError(f"{image} cannot be made: {error.strerror}") from error
+
+
+def write_image(image: Path, entries: Iterable[Entry]) -> None:
+    """Makes the image beside its place, and moves it there when it is whole. Raises OSError, and
+    InitramfsError with the tool's words."""
     with tempfile.TemporaryDirectory(dir=image.parent) as directory:
         top, unfinished = Path(directory, "root"), Path(directory, "image")
         top.mkdir()

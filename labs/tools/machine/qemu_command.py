@@ -352,7 +352,9 @@ def check_file(role: str, path: Path | str | None, access: int = os.R_OK) -> Non
     """The file is named, exists, and allows `access` (os.R_OK, os.W_OK)."""
     if path is None:
         raise ConfigError(f"{role}: no file is given")
-    if not Path(path).is_file():
+    if not Path(path).exists():
         raise ConfigError(f"{role}: {path} does not exist (is it built?)")
+    if not Path(path).is_file():
+        raise ConfigError(f"{role}: {path} is a folder or a device, not a file")
     if not os.access(path, access):
         raise ConfigError(f"{role}: {path} cannot be opened: permission denied")
