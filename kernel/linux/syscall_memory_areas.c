@@ -29,6 +29,7 @@
 #define DATA	  SPACE_WRITE
 
 #define MAP_GROWSDOWN  0x100u
+#define PROT_GROWSDOWN 0x1000000u
 #define MAP_LOCKED     0x2000u
 #define MAP_POPULATE   0x8000u
 #define MAP_NONBLOCK   0x10000u
@@ -464,17 +465,21 @@ static int sys_mincore(struct trap_frame *frame)
 	return error;
 }
 
-/* What becomes data counts as such. */
+/* What becomes data counts as such. With PROT_GROWSDOWN, of a stack all that is below, too. */
 static int sys_mprotect(struct trap_frame *frame)
 {
-	uint32_t start = frame->ebx, end = start + whole_pages(frame->ecx);
+	uint32_t protection = frame->edx & ~PROT_GROWSDOWN, start = frame->ebx;
+	uint32_t end = start + whole_pages(frame->ecx);
+	const struct area *area = area_find(current->space, start);
+	bool below = frame->edx & PROT_GROWSDOWN && end > start;
 
-	if (frame->edx & ~SPACE_PROTECTION)
+	if ((protection & ~SPACE_PROTECTION) || (below && area && !(area->flags & AREA_STACK)))
 		return -EINVAL;
-	if ((frame->edx & SPACE_WRITE) &&
+	start = below && area && start % PAGE_SIZE == 0 ? area_start(area) : start;
+	if ((protection & SPACE_WRITE) &&
 	    is_too_much_data(bytes_in(start, end, DATA_MASK, 0), 0, 0))
 		return -ENOMEM;
-	return space_protect(current->space, start, frame->ecx, frame->edx);
+	return space_protect(current->space, start, frame->ecx + (frame->ebx - start), protection);
 }
 
 static const struct syscall calls[] SYSCALL_TABLE = {

@@ -172,6 +172,17 @@ static int grows(void)
 	return in_smaps((const char *)top - 299 * PAGE, "Size:") == 1200;
 }
 
+/* As glibc does for a library that wants to execute its stack: of one page, all below it. */
+static int protects_what_grew(void)
+{
+	volatile char *top = growing(1024, 0);
+
+	top[-9 * (int)PAGE] = 1;
+	if (mprotect((void *)top, PAGE, BOTH | PROT_EXEC | PROT_GROWSDOWN) != 0)
+		return 0;
+	return in_smaps((const char *)top - 9 * PAGE, "Size:") == 40;
+}
+
 static int grows_to_neighbour(void)
 {
 	volatile char *top = growing(1024, 300);
@@ -207,6 +218,7 @@ static void test_growth(void)
 	int file = open("/proc/self/exe", O_RDONLY);
 
 	ok(child_of(grows), "MAP_GROWSDOWN grows");
+	ok(child_of(protects_what_grew), "mprotect with PROT_GROWSDOWN protects all of it");
 	ok(child_of(grows_to_neighbour) == 7, "towards a neighbour");
 	ok(child_of(grows_into_gap) == 256 + SIGSEGV, "not into the gap above it");
 	ok(child_of(grows_beyond_limit) == 256 + SIGSEGV, "nor beyond the stack's limit");
@@ -217,6 +229,8 @@ static void test_growth(void)
 	char *top = map(1, MAP_GROWSDOWN), *next = map(1, 0);
 
 	ok(next > top || next <= top - (MIB + PAGE), "what is mapped next leaves it room");
+	ok(fails(mprotect(next, PAGE, PROT_READ | PROT_GROWSDOWN), EINVAL),
+	   "only what grows has it");
 	munmap(top, PAGE);
 	munmap(next, PAGE);
 }
