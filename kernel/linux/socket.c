@@ -272,23 +272,17 @@ const struct file_ops socket_ops = {
 	.is_stream = true,
 };
 
-static struct anonymous all;
-
 struct file *socket_file(const struct file_ops *ops, uint32_t flags)
 {
+	static struct anonymous all;
 	struct file *file = file_of_pool(&all, ops, &pool, O_RDWR | flags);
 
 	all.inode.mode = S_IFSOCK | 0777;
 	if (!file)
 		return NULL;
 	((struct socket *)file->private)->is_datagram = ops != &socket_ops;
-	socket_list_add(file->private);
+	socket_list_add(file->private, all.inode.number);
 	return file;
-}
-
-uint32_t socket_inode_number(void)
-{
-	return all.inode.number;
 }
 
 /* ---- accepting ---- */

@@ -19,9 +19,11 @@
 #define PAGES_ORDER 2u
 
 static struct socket *open_sockets;
+static uint32_t inode_number;
 
-void socket_list_add(struct socket *socket)
+void socket_list_add(struct socket *socket, uint32_t inode)
 {
+	inode_number = inode;
 	socket->next_open = open_sockets;
 	open_sockets = socket;
 }
@@ -54,7 +56,7 @@ static void show_socket(struct procfs_text *text, const struct socket *socket)
 	procfs_print(text, "%08x: %08x %08x %08x %04x %02x %5u", (uint32_t)(uintptr_t)socket,
 		     REFERENCES + is_connected, 0, socket->backlog ? LISTENS : 0,
 		     socket->is_datagram ? SOCK_DGRAM : SOCK_STREAM,
-		     is_connected ? CONNECTED : UNCONNECTED, socket_inode_number());
+		     is_connected ? CONNECTED : UNCONNECTED, inode_number);
 	show_name(text, was_accepted ? &end->pair->name : &socket->name);
 	procfs_print(text, "\n");
 }

@@ -98,12 +98,10 @@ int socket_give_name(const struct socket_name *name, uint32_t address, uint32_t 
 /* Gives a value, cut to the room that the word at `length` says, which then is its size. */
 int give_sized(uint32_t address, uint32_t length, const void *value, uint32_t size);
 
-/* The number of the inode that all open sockets have. */
-uint32_t socket_inode_number(void);
-
 /* ---- /proc/net/unix: kernel/linux/socket_list.c ---- */
 
-void socket_list_add(struct socket *socket);
+/* With the number of its inode, which all have. */
+void socket_list_add(struct socket *socket, uint32_t inode);
 void socket_list_remove(struct socket *socket);
 
 /* ---- files that are sent: kernel/linux/socket_file.c ---- */

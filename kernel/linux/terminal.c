@@ -77,7 +77,9 @@ static bool is_own(const struct terminal *terminal)
 	return current->process->tty == terminal->device;
 }
 
-int terminal_check_background(const struct terminal *terminal, int signal)
+/* A task in the background that touches its terminal is stopped, with its group: -ERESTART; or
+ * -EIO, if no process could continue it. One that ignores or blocks the signal goes on: 0. */
+static int check_background(const struct terminal *terminal, int signal)
 {
 	int32_t foreground = *terminal->foreground;
 
@@ -178,7 +180,7 @@ static int32_t session_of(int32_t group)
 static int set_foreground(struct terminal *terminal, uint32_t argument)
 {
 	int32_t group;
-	int error = terminal_check_background(terminal, SIGTTOU);
+	int error = check_background(terminal, SIGTTOU);
 
 	if (error)
 		return error == -EIO ? -ENOTTY : error;
@@ -266,7 +268,7 @@ static int terminal_read(struct file *file, struct buffer *to, uint64_t offset)
 	char chunk[TERMINAL_CHUNK];
 	int done = 0;
 	bool is_end = to->length == 0;
-	int error = is_end ? 0 : terminal_check_background(terminal, SIGTTIN);
+	int error = is_end ? 0 : check_background(terminal, SIGTTIN);
 
 	if (!error && !is_end)
 		error = wait_for_input(terminal, file->flags, to->length);
@@ -309,7 +311,7 @@ static int terminal_write(struct file *file, struct buffer *from, uint64_t offse
 	char chunk[TERMINAL_CHUNK];
 	int done = 0;
 	bool stops = terminal->line.settings.local & TOSTOP;
-	int error = stops ? terminal_check_background(terminal, SIGTTOU) : 0;
+	int error = stops ? check_background(terminal, SIGTTOU) : 0;
 
 	if (error)
 		return error;
@@ -337,6 +339,20 @@ static uint32_t terminal_poll(struct file *file, struct poll_table *table)
 }
 
 /* ---- ioctl ---- */
+
+static int set_settings(struct terminal *terminal, uint32_t command, uint32_t argument)
+{
+	struct linux_termios settings;
+	int error = check_background(terminal, SIGTTOU);
+
+	if (!error)
+		error = terminal_settings_take(&settings, &terminal->speeds, command, argument);
+	if (error)
+		return error;
+	line_set(&terminal->line, &settings, command == TCSETSF || command == TCSETSF2);
+	terminal->hardware->resume(terminal);
+	return 0;
+}
 
 static int set_window(struct terminal *terminal, uint32_t argument)
 {
@@ -377,7 +393,7 @@ static int type_for(struct terminal *terminal, uint32_t argument)
  * at once, and nothing stops it. */
 static int control_flow(struct terminal *terminal, uint32_t command, uint32_t argument)
 {
-	int error = terminal_check_background(terminal, SIGTTOU);
+	int error = check_background(terminal, SIGTTOU);
 
 	if (error || command == TCSBRK || command == TCSBRKP)
 		return error;
@@ -399,14 +415,14 @@ static int control_line(struct terminal *terminal, uint32_t command, uint32_t ar
 	case TCGETS:
 		return give(argument, settings, sizeof(*settings));
 	case TCGETS2:
-		return terminal_get_settings(terminal, argument);
+		return terminal_settings_give(settings, &terminal->speeds, argument);
 	case TCSETS:
 	case TCSETSW:
 	case TCSETSF:
 	case TCSETS2:
 	case TCSETSW2:
 	case TCSETSF2:
-		return terminal_set_settings(terminal, command, argument);
+		return set_settings(terminal, command, argument);
 	case TCSBRK:
 	case TCSBRKP:
 	case TCXONC:

@@ -5,6 +5,7 @@
 #include "fs/linux/line.h"
 #include "kernel/abi/terminal_modes.h"
 #include "kernel/task/wait.h"
+#include "kernel/linux/terminal_settings.h"
 
 struct terminal;
 
@@ -24,10 +25,10 @@ struct terminal_hardware {
 struct terminal {
 	struct line line; /* first: the two have one address */
 	const struct terminal_hardware *hardware;
-	uint32_t device;		    /* as in struct process */
-	int32_t session;		    /* whose terminal it is; 0: nobody's */
-	int32_t *foreground;		    /* the process group in front; 0: none */
-	uint32_t input_speed, output_speed; /* if BOTHER is set: bits a second */
+	uint32_t device;     /* as in struct process */
+	int32_t session;     /* whose terminal it is; 0: nobody's */
+	int32_t *foreground; /* the process group in front; 0: none */
+	struct terminal_speeds speeds;
 	struct linux_window_size window;
 	struct wait_queue readers, writers; /* wake when something can be read, or written */
 	uint32_t files;			    /* that are open */
@@ -51,13 +52,3 @@ int terminal_control(struct terminal *terminal, uint32_t command, uint32_t argum
 
 /* What a program can do with a terminal that is open; the operation open is missing. */
 extern const struct file_ops terminal_ops;
-
-/* May the current task change the terminal, or (SIGTTIN) read? One in the background of its own
- * terminal is stopped, with its group: -ERESTART; or -EIO, if no process could continue it. One
- * that ignores or blocks the signal goes on: 0. */
-int terminal_check_background(const struct terminal *terminal, int signal);
-
-/* The settings to a user address, with speeds; and from there, as one of TCSETS to TCSETSF2 asks.
- */
-int terminal_get_settings(const struct terminal *terminal, uint32_t address);
-int terminal_set_settings(struct terminal *terminal, uint32_t command, uint32_t address);

@@ -1,7 +1,9 @@
 /* Settings of terminals, with and without speeds: struct termios2 and struct termios. */
-#include "kernel/linux/terminal.h"
+#include "kernel/linux/terminal_settings.h"
+
+#include <stdbool.h>
+
 #include "kernel/abi/errno.h"
-#include "kernel/abi/signal.h"
 #include "mm/user_copy.h"
 
 /* Bits a second of a code in the control flags; `other` is what BOTHER stands for. */
@@ -18,32 +20,27 @@ static uint32_t speed_of(uint32_t code, uint32_t other)
 	return code == BOTHER ? other : speeds[code < BOTHER ? code : code - BOTHER + B38400];
 }
 
-int terminal_get_settings(const struct terminal *terminal, uint32_t argument)
+int terminal_settings_give(const struct linux_termios *settings,
+			   const struct terminal_speeds *speeds, uint32_t address)
 {
-	struct linux_termios2 wide = { terminal->line.settings, 0, 0 };
-	uint32_t code = wide.settings.control, input = code >> INPUT_SPEED;
+	struct linux_termios2 wide = { *settings, 0, 0 };
+	uint32_t code = settings->control, input = code >> INPUT_SPEED;
 
-	wide.output_speed = speed_of(code, terminal->output_speed);
-	wide.input_speed =
-	    input & CBAUD ? speed_of(input, terminal->input_speed) : wide.output_speed;
-	return give(argument, &wide, sizeof(wide));
+	wide.output_speed = speed_of(code, speeds->output);
+	wide.input_speed = input & CBAUD ? speed_of(input, speeds->input) : wide.output_speed;
+	return give(address, &wide, sizeof(wide));
 }
 
-/* The commands without speeds leave those. */
-int terminal_set_settings(struct terminal *terminal, uint32_t command, uint32_t argument)
+int terminal_settings_take(struct linux_termios *settings, struct terminal_speeds *speeds,
+			   uint32_t command, uint32_t address)
 {
 	bool has_speeds = command >= TCSETS2;
-	struct linux_termios2 wide = { .input_speed = terminal->input_speed,
-				       .output_speed = terminal->output_speed };
-	int error = terminal_check_background(terminal, SIGTTOU);
+	struct linux_termios2 wide = { .input_speed = speeds->input,
+				       .output_speed = speeds->output };
 
-	if (error)
-		return error;
-	if (copy_from_user(&wide, argument, has_speeds ? sizeof(wide) : sizeof(wide.settings)))
+	if (copy_from_user(&wide, address, has_speeds ? sizeof(wide) : sizeof(wide.settings)))
 		return -EFAULT;
-	terminal->input_speed = wide.input_speed;
-	terminal->output_speed = wide.output_speed;
-	line_set(&terminal->line, &wide.settings, command == TCSETSF || command == TCSETSF2);
-	terminal->hardware->resume(terminal);
+	*settings = wide.settings;
+	*speeds = (struct terminal_speeds){ wide.input_speed, wide.output_speed };
 	return 0;
 }
