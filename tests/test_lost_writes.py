@@ -69,6 +69,7 @@ def test_what_is_true_at_once(said, tmp_path):  # noqa: F811
         "for how in dirsync sync; do umount /m; mount -t ext4 -o $how /dev/hdb /m;"
         "grep hdb /proc/mounts; mkdir /m/$how; /at_once names hdb /m/$how; done; umount /m;"
         "/at_once zero /dev/hdc",
+        mode="dma-interrupt",
         drives=(Drive(image, 1, writable=True), Drive(blocks, 2, writable=True)),
     ).serial
     assert "nanoseconds: none\n" in serial and "zeroed: 0\nmsyncs: many\n" in serial

@@ -419,58 +419,30 @@ void bcache_forget(struct block_device *device, uint64_t first, uint64_t count, 
 		forget_block(device, first + i, size);
 }
 
-void bcache_abandon(const struct block_device *device)
-{
-	for (struct cached_block *buffer = ends.newer, *next; buffer != &ends; buffer = next) {
-		bool is_left = buffer->device == device && buffer->is_dirty;
-
-		if (is_left)
-			forget_block(buffer->device, buffer->block, buffer->size);
-		next = is_left ? ends.newer : buffer->newer; /* others may have come meanwhile */
-	}
-}
-
-/* Copies what a block and `count` sectors from lba on have in common, up or (is_write) down. */
-static void overlay(struct cached_block *buffer, uint64_t lba, unsigned count, uint8_t *data,
-		    bool is_write)
-{
-	uint64_t first = first_sector(buffer), end = first + buffer->size / SECTOR_SIZE;
-	uint64_t from = lba > first ? lba : first, to = lba + count < end ? lba + count : end;
-	uint8_t *cached = buffer->data + (from - first) * SECTOR_SIZE;
-
-	data += (from - lba) * SECTOR_SIZE;
-	bcache_seal(buffer);
-	if (buffer->device != NULL)
-		memcpy(is_write ? cached : data, is_write ? data : cached,
-		       (uint32_t)(to - from) * SECTOR_SIZE);
-	bcache_put(buffer);
-}
-
-void bcache_overlay(struct block_device *device, uint64_t lba, unsigned count, void *data,
-		    bool is_write)
-{
-	for (unsigned shift = 1; shift <= 3; shift++) /* blocks of 2, 4 and 8 sectors */
-		for (uint64_t block = lba >> shift; block << shift < lba + count; block++) {
-			struct cached_block *buffer =
-			    bcache_find(device, block, SECTOR_SIZE << shift);
-
-			if (buffer != NULL)
-				overlay(buffer, lba, count, data, is_write);
-		}
-}
-
-/* The buffers stay in the list, empty, in their places. */
-uint32_t bcache_drop(void)
+/* Forgets the clean ones, or the dirty ones of a device that is `lost`. The buffers stay in the
+ * list, empty, in their places. */
+static uint32_t drop(const struct block_device *lost)
 {
 	uint32_t dropped = 0;
 
 	for (struct cached_block *buffer = ends.newer; buffer != &ends; buffer = buffer->newer) {
-		if (buffer->device == NULL || buffer->is_dirty || !is_free(buffer))
+		if (buffer->device == NULL || !is_free(buffer) ||
+		    (buffer->is_dirty ? buffer->device != lost : lost != NULL))
 			continue;
 		forget(buffer);
 		dropped++;
 	}
 	return dropped;
+}
+
+uint32_t bcache_drop(void)
+{
+	return drop(NULL);
+}
+
+void bcache_abandon(const struct block_device *device)
+{
+	drop(device);
 }
 
 uint32_t bcache_shrink(uint32_t count)

@@ -76,6 +76,16 @@ static void remove_from_table(struct disk_inode *inode)
 
 /* ---- from the library's inode to the VFS's ---- */
 
+/* Of a device or a named pipe only syncfs tells errors of write-back; all else is as everywhere. */
+static int open_special(struct file *file)
+{
+	file->ops = inode_is(file->inode, S_IFIFO) ? fifo_file_ops : &device_file_ops;
+	file->mount_errors = errors_sample(&disk_inode(file->inode)->mount->errors);
+	return file->ops->open(file);
+}
+
+static const struct file_ops special_ops = { .open = open_special };
+
 static const struct file_ops *file_ops_of(const struct disk_operations *operations, uint32_t mode)
 {
 	switch (mode & S_IFMT) {
@@ -86,7 +96,7 @@ static const struct file_ops *file_ops_of(const struct disk_operations *operatio
 	case S_IFCHR:
 	case S_IFBLK:
 	case S_IFIFO:
-		return &disk_special_ops;
+		return &special_ops;
 	}
 	return NULL;
 }
@@ -235,9 +245,8 @@ int disk_inode_store(struct disk_inode *inode)
 	disk_inode_changed(inode, false);
 	int error = ext_inode_write(ext);
 
-	if (error == -ENOMEM) {
-		inode->is_changed = true; /* the next one tries again */
-	} else if (error && error != -EROFS) {
+	inode->is_changed |= error == -ENOMEM; /* the next one tries again */
+	if (error && error != -EROFS && error != -ENOMEM) {
 		errors_note(&inode->pages.errors, error);
 		errors_note(&inode->mount->errors, error);
 	}

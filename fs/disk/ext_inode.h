@@ -149,9 +149,6 @@ int disk_commit_inode(struct cached_file *pages, bool data_only);
 /* struct file_ops's open: notes which errors of write-back the file need not be told. */
 int disk_open(struct file *file);
 
-/* Of devices and named pipes: only syncfs tells such errors, all else is as it is everywhere. */
-extern const struct file_ops disk_special_ops;
-
 /* Reports that contents could not be written back. Returns `error`; the unmount returns it, too. */
 int disk_inode_lost(struct disk_inode *inode, uint64_t offset, uint32_t length, int error);
 

@@ -116,15 +116,6 @@ int disk_open(struct file *file)
 	return 0;
 }
 
-static int open_special(struct file *file)
-{
-	file->ops = inode_is(file->inode, S_IFIFO) ? fifo_file_ops : &device_file_ops;
-	file->mount_errors = errors_sample(&disk_inode(file->inode)->mount->errors);
-	return file->ops->open(file);
-}
-
-const struct file_ops disk_special_ops = { .open = open_special };
-
 /* Reports it once for each mount, because a broken drive may lose much. The unmount reports it,
  * too. What is read-only now cannot keep what was written: that is EIO. */
 int disk_inode_lost(struct disk_inode *inode, uint64_t offset, uint32_t length, int error)

@@ -108,10 +108,9 @@ int ext_forget(struct ext_fs *fs, uint64_t first, uint32_t count)
 /* Without a journal: everything to its place. */
 static int write_all(struct ext_fs *fs)
 {
-	int flushed = 0, error = bcache_write_all(fs->device);
+	int error = bcache_write_all(fs->device);
+	int flushed = fs->options.no_barriers ? 0 : block_flush(fs->device);
 
-	if (!fs->options.no_barriers)
-		flushed = block_flush(fs->device);
 	return error ? error : flushed;
 }
 
