@@ -14,6 +14,8 @@ from tests.test_ext_write_guest import guest, programs  # noqa: F401 (fixtures)
 
 pytest_plugins = ["tests.host.ext.fixtures"]
 
+LONG = "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do cat /bin/busybox; done > /seq"
+
 
 def findings(image: Path, *options: str) -> list[str]:
     """What e2fsck says is wrong, or repairs, but not how much of all is free."""
@@ -113,7 +115,7 @@ def test_what_write_has_taken_is_kept(guest, tmp_path):  # noqa: F811
     group = run_tool("dumpe2fs", str(image)).split("\nGroup 6: ")[1]
     patch(image, int(re.search(r"Block bitmap at (\d+)", group)[1]) * 1024 + 70, "B", 1)
     said = guest(
-        """mkdir /mnt; mount -o errors=continue /dev/hdb /mnt; cd /mnt; seq 1 900000 > /seq
+        f"""mkdir /mnt; mount -o errors=continue /dev/hdb /mnt; cd /mnt; {LONG}
         free=$(stat -f -c %f /mnt); stat -f -c 'free %f' /mnt
         dd if=/seq of=big bs=1k count=$((free - 700)) conv=fsync 2>&1 | grep -v records
         stat -f -c 'left %f' /mnt; stat -c 'has %s %b' big
@@ -136,7 +138,7 @@ def test_fallocate_leaves_what_was_promised(guest, tmp_path):  # noqa: F811
     (tmp_path / "root").mkdir()
     image = make_image(tmp_path / "a.img", 8 * MIB, "-t ext4 -b 1024 -J size=1", tmp_path / "root")
     said = guest(
-        """mkdir /mnt; mount /dev/hdb /mnt; cd /mnt; seq 1 900000 > /seq; touch two
+        f"""mkdir /mnt; mount /dev/hdb /mnt; cd /mnt; {LONG}; touch two
         free=$(stat -f -c %f /mnt); dd if=/seq of=big bs=1k count=3000 2> /dev/null
         fallocate -l $(((free - 100) * 1024)) two; sync; stat -c 'has %s %b' big
         echo 3 > /proc/sys/vm/drop_caches; cmp big /seq; cd /; umount /mnt && echo ended""",
