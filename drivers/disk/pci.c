@@ -18,6 +18,8 @@
  */
 #include "drivers/disk/pci.h"
 
+#include "kernel/cpu/io.h"
+
 #define ADDRESS 0xcf8
 #define VALUE	0xcfc
 #define ENABLE	0x80000000u

@@ -28,8 +28,3 @@ static inline uint32_t in32(uint16_t port)
 	__asm__ volatile("inl %1, %0" : "=a"(value) : "Nd"(port));
 	return value;
 }
-
-static inline void out32(uint16_t port, uint32_t value)
-{
-	__asm__ volatile("outl %0, %1" : : "a"(value), "Nd"(port));
-}

@@ -9,6 +9,9 @@
  *	select 0x0019	count, then 64 bytes a file	size, number to select, name; big-endian
  *	select 0x0022	the file's own bytes
  *
+ * A byte from a port takes QEMU as long as a hundred instructions. So long pieces are copied by the
+ * device itself: a third port takes the address of what is to be copied where.
+ *
  * Selecting moves the one position, so a file that is open must be read before another is. Nothing
  * here sleeps or is safe against interrupts: for boot, and for the commands of the monitor.
  */
@@ -16,12 +19,16 @@
 
 #include "kernel/lib/errno.h"
 #include "kernel/cpu/io.h"
+#include "kernel/cpu/memory_layout.h"
 #include "kernel/lib/string.h"
 
 #define SELECTOR       0x510 /* 16 bits */
 #define DATA	       0x511 /* 8 bits, the next byte of the selected item */
+#define START	       0x518 /* the lower half of the address of a struct copying, big-endian */
+#define READ	       2u
 #define ITEM_DIRECTORY 0x0019
 #define FILES_AT_MOST  256u
+#define LONG	       64u /* bytes */
 
 /* An entry of the directory; numbers are big-endian. */
 struct file {
@@ -29,6 +36,12 @@ struct file {
 	uint8_t select[2];
 	uint8_t reserved[2];
 	char name[56];
+};
+
+/* What the device copies; big-endian. It sets control to 0 before the instruction that starts it
+ * ends. */
+struct copying {
+	uint32_t control, length, address_high, address;
 };
 
 /* The bytes' order does not depend on the processor's, so no swap is needed. */
@@ -70,8 +83,17 @@ int fw_cfg_open(const char *name)
 	return big_endian(file.size, 4);
 }
 
-/* For files that are larger than free memory: the initramfs is unpacked as it is read. */
+/* For files that are larger than free memory: the initramfs is unpacked as it is read. What is not
+ * in the direct map, a task's stack, comes by the port, and all of it from an older device. */
 void fw_cfg_next(void *buffer, uint32_t length)
 {
-	in8_repeat(DATA, buffer, length);
+	static volatile struct copying copying;
+
+	copying = (struct copying){ .control = __builtin_bswap32(READ),
+				    .length = __builtin_bswap32(length),
+				    .address = __builtin_bswap32(physical_address(buffer)) };
+	if (length >= LONG && (uintptr_t)buffer - KERNEL_BASE < DIRECT_MAP_SIZE)
+		out32(START, __builtin_bswap32(physical_address((const void *)&copying)));
+	if (copying.control != 0)
+		in8_repeat(DATA, buffer, length);
 }

@@ -21,6 +21,11 @@ static inline void out16(uint16_t port, uint16_t value)
 	__asm__ volatile("outw %0, %1" : : "a"(value), "Nd"(port));
 }
 
+static inline void out32(uint16_t port, uint32_t value)
+{
+	__asm__ volatile("outl %0, %1" : : "a"(value), "Nd"(port));
+}
+
 /* Reads count bytes from a port into buffer. */
 static inline void in8_repeat(uint16_t port, void *buffer, unsigned count)
 {
