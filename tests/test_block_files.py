@@ -21,7 +21,6 @@ from labs.tools.machine.run import machine_config, machine_options
 from tests.building import ROOT, make, mentioned, shared_folder
 from tests.host.ext.images import run_tool
 
-PROGRAMS = ROOT / "tests/programs/disk"
 COMPILER = ("i686-linux-gnu-gcc", "-O1", "-static", "-D_FILE_OFFSET_BITS=64")
 SECTOR, PAGE = 512, 4096
 TRANSFER = 256  # sectors
@@ -36,9 +35,9 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The programs of tests/programs/disk, in a folder for the guest's root."""
 
     def fill(place: Path) -> None:
-        for source in PROGRAMS.glob("*.c"):
-            command = [*COMPILER, str(source), "-o", str(place / source.stem)]
-            subprocess.run(command, check=True, capture_output=True, text=True)
+        for source in (ROOT / "tests/programs/disk").glob("*.c"):
+            words = [*COMPILER, str(source), "-o", str(place / source.stem)]
+            subprocess.run(words, check=True, capture_output=True)
 
     try:
         return shared_folder(tmp_path_factory, "device-programs", fill)
