@@ -22,6 +22,17 @@ Linux 6.1 has on the i386, {there} are answered after lesson 6 and in the storag
 
 """
 
+REFUSED = """
+Of calls that are answered, these parts are refused or have less effect than on Linux:
+
+- clone: EINVAL for memory, descriptors or the working directory that two processes share (other
+  than by vfork), for namespaces and for CLONE_PIDFD.
+- O_ASYNC and F_SETOWN are told again, and send no SIGIO.
+- RLIMIT_NPROC binds root, too; it, RLIMIT_SIGPENDING and RLIMIT_NOFILE cannot be raised beyond what
+  the kernel has room for (EPERM).
+- Sleeps and timeouts end at the first tick after their time, up to 10 ms late.
+"""
+
 
 def there(root: Path = ROOT) -> set[int]:
     """The numbers of the calls that the source has."""
@@ -43,4 +54,4 @@ def text(root: Path = ROOT) -> str:
         all=len(every), there=len(every) - len(missing), missing=len(missing)
     )
     names = textwrap.fill(", ".join(missing), COLUMNS, break_on_hyphens=False)
-    return f"{head}{names}.\n"
+    return f"{head}{names}.\n{REFUSED}"
