@@ -120,16 +120,30 @@ def failing(error: BaseException):
         (KeyError("x"), "make it: KeyError: 'x'\n  details: {}\n"),
         (OSError(28, "No space left on device", "a/b"), "make it: a/b: No space left on device\n"),
         (CommandError("say more"), "make it: say more\n"),
+        (OSError(28, "No space left on device"), "make it: {tmp}, or where the output goes: No sp"),
         (RuntimeError(""), "make it: RuntimeError\n"),
     ],
 )
 def test_any_error_is_a_line(tmp_path, monkeypatch, capsys, error, words) -> None:
     monkeypatch.setattr(command, "DETAILS", tmp_path / "build/details.txt")
     assert in_a_line("make it", failing(error)) == 1
-    said = capsys.readouterr().err
-    assert said.startswith(words.format(os.path.relpath(command.DETAILS)))
+    said, place = capsys.readouterr().err, os.environ.get("TMPDIR") or "/tmp"
+    assert said.startswith(words.format(os.path.relpath(command.DETAILS), tmp=place))
     if not isinstance(error, CommandError):
         assert "Traceback" in command.DETAILS.read_text()
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [("/dev/full", r"make map: .*: No space left on device\n"), ("/dev/null", "")],
+)
+def test_output_that_cannot_be_written_is_a_line(place, said) -> None:
+    words = [sys.executable, "-m", "labs.tools.course.walk", "1"]
+    with open(place, "w") as output:
+        done = subprocess.run(
+            words, cwd=ROOT, stdout=output, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert re.fullmatch(rf"{said}(  details: .*\n)?", done.stderr) and done.returncode == bool(said)
 
 
 def test_every_command_says_its_errors_in_a_line() -> None:

@@ -7,6 +7,7 @@ sys.exit(in_a_line("make grade", main))
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import re
 import sys
@@ -99,16 +100,27 @@ def in_a_line(
     any other one a person reads the cause, and where the details are."""
     open_streams()
     try:
-        return command()
+        status = command()
+        sys.stdout.flush()
+        return status
     except (CommandError, *known) as error:
         say(f"{program}: {error}")
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:  # as with | head
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        end_output()
     except Exception as error:
         say(f"{program}: {cause(error)}{where_details_are()}")
+        end_output()
     return 1
+
+
+def end_output() -> None:
+    """Drops what can no longer be written: Python would say so once more at its end."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def say(words: str) -> None:
@@ -121,6 +133,8 @@ def cause(error: Exception) -> str:
     """An error in a line."""
     if isinstance(error, OSError) and error.strerror:
         place = f"{error.filename}: " if error.filename else ""
+        if error.errno == errno.ENOSPC and not place:
+            place = f"{os.environ.get('TMPDIR') or '/tmp'}, or where the output goes: "
         return f"{place}{error.strerror}"
     lines = str(error).strip().splitlines()
     return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
