@@ -20,8 +20,8 @@ exec 9>>$lock
 if ! flock -n 9; then
 	say "waiting for process $(<$lock), which builds in this tree"
 	flock -w "$seconds" 9 || {
-		say "process $(<$lock) has built for $seconds seconds; nothing was done here. See what it" \
-			"does (ps -f $(<$lock)), end it, and try again"
+		say "process $(<$lock) has built for $seconds seconds; nothing was done here." \
+			"See what it does (ps -f $(<$lock)), end it, and try again"
 		exit 1
 	}
 fi
