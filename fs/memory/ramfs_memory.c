@@ -4,6 +4,7 @@
  */
 #include "fs/ram/ramfs_data.h"
 #include "fs/memory/ramfs_memory.h"
+#include "fs/vfs/mounts.h"
 #include "fs/vfs/path.h"
 #include "kernel/abi/stat.h"
 #include "kernel/lib/errno.h"
@@ -94,15 +95,17 @@ static bool find_name(const struct ramfs_inode *directory, const struct ramfs_in
 	return false;
 }
 
-/* An inode does not know its names: the tree is searched. */
+/* An inode does not know its names: its mount's tree is searched. */
 static void memory_describe(const struct memory_object *object, char *text, uint32_t size)
 {
 	const struct ramfs_inode *file = file_of((struct memory_object *)object);
+	const struct mount *mount = file->inode.links > 0 ? mount_of(&file->inode) : NULL;
+	uint32_t above = mount && mount->root != path_root() ? strlen(mount->path) : 0;
 	char *end = text + size - 1;
 
 	*end = '\0';
-	if (file->inode.links > 0 && find_name(ramfs_inode(path_root()), file, text, &end, DEPTH))
-		memmove(text, end, text + size - end);
+	if (mount && find_name(ramfs_inode(mount->root), file, text + above, &end, DEPTH))
+		memmove(memcpy(text, mount->path, above) + above, end, text + size - end);
 	else if (file->inode.filesystem)
 		snprintk(text, size, "/#%u (deleted)", file->inode.number);
 	else

@@ -315,10 +315,10 @@ static int ramfs_exchange(struct inode *directory, const struct name *name, stru
 
 static int ramfs_link(struct inode *directory, const struct name *name, struct inode *inode)
 {
-	struct ramfs_entry *entry = make_entry(name);
+	struct ramfs_entry *entry = inode->links > 0 ? make_entry(name) : NULL;
 
 	if (!entry)
-		return -ENOSPC;
+		return inode->links > 0 ? -ENOSPC : -ENOENT; /* a name that is lost stays lost */
 	add_entry(ramfs_inode(directory), entry, ramfs_inode(inode));
 	inode->links++;
 	inode_touch(inode, false);

@@ -1,6 +1,8 @@
 /*
- * kept: memory that is pinned or grows downwards, the limits of memory, and what is counted of a
- * program, one line a promise. The same on Linux.
+ * kept: memory that is pinned or grows downwards, the limits of memory, and the names of files
+ * that are mapped, one line a promise. The same on Linux.
+ *
+ *	kept [DIRECTORY]	where its files are; /tmp
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -317,13 +319,66 @@ static void test_limits(void)
 	ok(child_of(areas_are_kept) == 0, "and max_map_count");
 }
 
-int main(void)
+/* ---- names ---- */
+
+/* Does the line of /proc/self/maps for an address end so? */
+static int is_named(const char *start, const char *end)
+{
+	FILE *file = fopen("/proc/self/maps", "r");
+	char line[512], range[16];
+	int good = 0;
+
+	snprintf(range, sizeof(range), "%08lx-", (unsigned long)(uintptr_t)start);
+	while (file && fgets(line, sizeof(line), file))
+		if (strstr(line, range) == line && strlen(line) > strlen(end))
+			good =
+			    strncmp(line + strlen(line) - 1 - strlen(end), end, strlen(end)) == 0;
+	if (file)
+		fclose(file);
+	return good;
+}
+
+static int leads_to_deleted(const char *link)
+{
+	char text[200] = "";
+	ssize_t length = readlink(link, text, sizeof(text) - 1);
+
+	return length > 10 && strcmp(text + length - 10, " (deleted)") == 0;
+}
+
+static void test_names(const char *directory)
+{
+	char path[100], link[40], again[110];
+
+	snprintf(path, sizeof(path), "%s/kept-name", directory);
+	snprintf(again, sizeof(again), "%s/kept-again", directory);
+	int file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	char *shown = mmap(NULL, PAGE, BOTH, MAP_SHARED, file, 0);
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", file);
+	ok(file >= 0 && is_named(shown, path), "a mapped file's name");
+	ok(unlink(path) == 0 && leads_to_deleted(link) && is_named(shown, " (deleted)"),
+	   "it is deleted, and says so");
+	ok(fails(linkat(AT_FDCWD, link, AT_FDCWD, again, AT_SYMLINK_FOLLOW), ENOENT),
+	   "and gets no name again");
+	int other = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+
+	ok(leads_to_deleted(link) && is_named(shown, " (deleted)"),
+	   "nor the name of the one that comes after it");
+	unlink(path);
+	close(file);
+	close(other);
+	munmap(shown, PAGE);
+}
+
+int main(int count, char **words)
 {
 	test_pins();
 	test_all();
 	test_growth();
 	test_zeros();
 	test_limits();
+	test_names(count > 1 ? words[1] : "/tmp");
 	printf("1..%d\n", number);
 	return 0;
 }
