@@ -22,10 +22,9 @@ from tests.building import ROOT, make, mentioned, shared_folder
 from tests.host.ext.images import run_tool
 
 COMPILER = ("i686-linux-gnu-gcc", "-O1", "-static", "-D_FILE_OFFSET_BITS=64")
-SECTOR, PAGE = 512, 4096
+SECTOR, PAGE, SEED = 512, 4096, 11
 TRANSFER = 256  # sectors
 MODES = ("pio-polled", "dma-polled", "pio-interrupt", "dma-interrupt")
-SEED = 11
 UNMAP = ("discard=unmap",)  # what the guest discards becomes a hole of the image
 Said = Callable[..., Result]
 
