@@ -238,8 +238,7 @@ static int mount(struct block_device *device, const struct ext_options *options,
 		return -ENOMEM;
 	error = start(fs, device, options, must_be_clean);
 	if (error) {
-		ext_own_forget(fs);
-		page_free(fs, 0);
+		ext_unmount(fs); /* it cannot be written to */
 		return error;
 	}
 	*out = fs;
@@ -301,7 +300,8 @@ int ext_unmount_checked(struct ext_fs *fs)
 {
 	int error = fs->writable ? ext_write_end(fs) : 0;
 
-	bcache_abandon(fs->device);
+	if (!fs->must_be_clean) /* else the device may be mounted elsewhere, too */
+		bcache_abandon(fs->device);
 	ext_own_forget(fs);
 	page_free(fs, 0);
 	return error;
