@@ -30,7 +30,7 @@ TRACE_EVENTS = ("ide_ioport_write", "ide_*exec_cmd", "ide_sector_read", "ide_dma
 
 
 AT_ONCE: list[str] = []
-"""Options of a boot disk whose reads end before they are waited for. Tests set them, where they
+"""Options of a boot disk or CD whose reads end before they are waited for. Tests set them, where they
 work: without them the BIOS asks again and again, and the busier the host, the longer."""
 
 
@@ -215,6 +215,8 @@ def boot_arguments(config: Config) -> list[str]:
     if config.boot == "grub":
         unit = free_unit(config)
         drive = f"if=none,id=cd,media=cdrom,readonly=on,format=raw,file={quoted(config.image)}"
+        how = [] if config.record or config.replay else AT_ONCE
+        drive = ",".join([drive, *how])
         return ["-drive", drive, "-device", f"ide-cd,drive=cd,{bus(unit)},bootindex=0"]
     return []
 
