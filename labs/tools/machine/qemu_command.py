@@ -30,8 +30,8 @@ TRACE_EVENTS = ("ide_ioport_write", "ide_*exec_cmd", "ide_sector_read", "ide_dma
 
 
 AT_ONCE: list[str] = []
-"""Options of a boot disk or CD whose reads end before they are waited for. Tests set them, where they
-work: without them the BIOS asks again and again, and the busier the host, the longer."""
+"""Options of a boot disk or CD whose reads end before they are waited for. Tests set them, where
+they work: without them the BIOS asks again and again, and the busier the host, the longer."""
 
 
 class ConfigError(ValueError):
