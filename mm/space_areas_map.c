@@ -29,6 +29,30 @@ int space_map_anywhere(struct space *space, uint32_t length, unsigned protection
 	return error ? error : (int32_t)address;
 }
 
+/* Is an address inside an area, which would become two there? */
+static bool would_split(const struct space *space, uint32_t address)
+{
+	const struct area *area = area_find(space, address);
+
+	return area && area_start(area) < address;
+}
+
+/* Would a change of the range's protection make more areas, and too many? */
+static bool are_too_many(const struct space *space, uint32_t start, uint32_t end)
+{
+	uint32_t more = would_split(space, start) + would_split(space, end);
+
+	return more > 0 && space->count + more > space_areas_most;
+}
+
+/* Is a range inside one area, so that two are left without it? */
+static bool is_inside(const struct space *space, uint32_t start, uint32_t end)
+{
+	const struct area *area = area_find(space, start);
+
+	return area && area_start(area) < start && area->end > end;
+}
+
 int space_unmap(struct space *space, uint32_t address, uint32_t length)
 {
 	uint32_t pages = pages_up(length);
@@ -36,20 +60,9 @@ int space_unmap(struct space *space, uint32_t address, uint32_t length)
 	if (address % PAGE_SIZE || length == 0 || pages < length || address > SPACE_SHARED ||
 	    pages > SPACE_SHARED - address)
 		return -EINVAL;
-	const struct area *area = area_find(space, address);
-	bool is_middle = area && area_start(area) < address && area->end > address + pages;
-
-	if (is_middle && space->count >= space_areas_most)
+	if (space->count >= space_areas_most && is_inside(space, address, address + pages))
 		return -ENOMEM;
 	return area_cut(space, address, address + pages);
-}
-
-/* Is an address inside an area, which would become two there? */
-static bool would_split(const struct space *space, uint32_t address)
-{
-	const struct area *area = area_find(space, address);
-
-	return area && area_start(area) < address;
 }
 
 /* How far areas cover the range, and can have the protection. */
@@ -73,9 +86,8 @@ int space_protect(struct space *space, uint32_t address, uint32_t length, unsign
 	if (end < address)
 		return -ENOMEM;
 	uint32_t reached = covered(space, address, end, protection);
-	uint32_t more = would_split(space, address) + would_split(space, reached);
 
-	if (more > 0 && space->count + more > space_areas_most)
+	if (space->count + 2 > space_areas_most && are_too_many(space, address, reached))
 		return -ENOMEM;
 	int error = reached > address ? area_protect(space, address, reached, protection) : 0;
 

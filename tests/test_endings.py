@@ -15,6 +15,9 @@ import pexpect
 import pytest
 
 from labs.tools.machine import keeper, work_folder
+from labs.tools.machine.machine import Machine
+from labs.tools.machine.qemu_command import Config
+from labs.tools.machine.result import Outcome
 from tests.building import make
 from tests.endings import (
     ROOT,
@@ -225,3 +228,14 @@ def test_a_folder_in_use_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         assert os.environ["TMPDIR"] == str(one)
     assert os.environ.get("TMPDIR") != str(one)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_machine_that_a_signal_ends_has_not_ended_by_itself():
+    """A grade must not depend on it."""
+    make("LESSON=1", "image-direct")
+    with Machine(Config(kernel=ROOT / "build/lesson1/kernel.elf", boot="direct")) as machine:
+        machine.expect("> ")
+        os.kill(machine.process_id, signal.SIGTERM)
+        result = machine.wait()
+    assert result.outcome is Outcome.QEMU_FAILED
+    assert "signal 15" in result.explain()

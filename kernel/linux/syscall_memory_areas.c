@@ -78,12 +78,15 @@ static uint32_t bytes_in(uint32_t start, uint32_t end, uint32_t mask, uint32_t f
 	return bytes;
 }
 
+static bool has_data_limit(void)
+{
+	return current->process->files->limits[LIMIT_DATA].soft != UINT32_MAX;
+}
+
 /* Would there be more data than its limit, with this many bytes more, without what is in a range?
  */
 static bool is_too_much_data(uint32_t more, uint32_t start, uint32_t end)
 {
-	if (current->process->files->limits[LIMIT_DATA].soft == UINT32_MAX)
-		return false;
 	return is_beyond(
 	    LIMIT_DATA,
 	    bytes_in(0, STACK_END, DATA_MASK, DATA) - bytes_in(start, end, DATA_MASK, DATA), more);
@@ -100,7 +103,8 @@ static bool is_too_much(uint32_t more, uint32_t flags, uint32_t start, uint32_t 
 	    (is_beyond(LIMIT_SPACE, size, more) &&
 	     is_beyond(LIMIT_SPACE, size - bytes_in(start, end, 0, 0), more)))
 		return true;
-	return (flags & DATA_MASK) == DATA && is_too_much_data(more, start, end);
+	return (flags & DATA_MASK) == DATA && has_data_limit() &&
+	       is_too_much_data(more, start, end);
 }
 
 /* A break that cannot be set stays where it is. Clearing memory may sleep: without the claim
@@ -123,13 +127,15 @@ static int sys_brk(struct trap_frame *frame)
 	return now;
 }
 
+static bool some_grow; /* has a program asked for MAP_GROWSDOWN? */
+
 /* Where there is room for a mapping, not directly below what may grow downwards; or 0. */
 static uint32_t gap(const struct space *space, uint32_t length)
 {
 	uint32_t address = area_gap(space, SPACE_LOWEST, MAP_HIGHEST, length);
 	const struct area *above;
 
-	while (address && (above = area_find(space, address + length)) &&
+	while (some_grow && address && (above = area_find(space, address + length)) &&
 	       (above->flags & AREA_STACK))
 		address =
 		    area_start(above) < STACK_GAP
@@ -256,6 +262,7 @@ int memory_map(const struct mapping *mapping, struct file *file)
 		form.object->ops->release(form.object);
 	if (error)
 		return error;
+	some_grow |= grows;
 	pin_new(address, address + length, mapping->flags & MAP_LOCKED, populated);
 	return address;
 }
@@ -465,18 +472,27 @@ static int sys_mincore(struct trap_frame *frame)
 	return error;
 }
 
-/* What becomes data counts as such. With PROT_GROWSDOWN, of a stack all that is below, too. */
+/* With PROT_GROWSDOWN: of a stack all that is below, too. The new start, or 0. */
+static uint32_t start_below(uint32_t start, uint32_t end)
+{
+	const struct area *area = area_find(current->space, start);
+
+	if (end <= start || !area || start % PAGE_SIZE)
+		return start;
+	return area->flags & AREA_STACK ? area_start(area) : 0;
+}
+
+/* What becomes data counts as such. */
 static int sys_mprotect(struct trap_frame *frame)
 {
 	uint32_t protection = frame->edx & ~PROT_GROWSDOWN, start = frame->ebx;
 	uint32_t end = start + whole_pages(frame->ecx);
-	const struct area *area = area_find(current->space, start);
-	bool below = frame->edx & PROT_GROWSDOWN && end > start;
 
-	if ((protection & ~SPACE_PROTECTION) || (below && area && !(area->flags & AREA_STACK)))
+	if (protection & ~SPACE_PROTECTION)
 		return -EINVAL;
-	start = below && area && start % PAGE_SIZE == 0 ? area_start(area) : start;
-	if ((protection & SPACE_WRITE) &&
+	if ((frame->edx & PROT_GROWSDOWN) && (start = start_below(start, end)) == 0)
+		return -EINVAL;
+	if ((protection & SPACE_WRITE) && has_data_limit() &&
 	    is_too_much_data(bytes_in(start, end, DATA_MASK, 0), 0, 0))
 		return -ENOMEM;
 	return space_protect(current->space, start, frame->ecx + (frame->ebx - start), protection);

@@ -82,12 +82,10 @@ static int add_array(struct exec_strings *strings, uint32_t array, uint32_t *cou
 }
 /* } SOLUTION 3.6 */
 
-/* The two arrays of execve, each ended by a null pointer. Programs expect at least argv[0]. */
+/* The two arrays of execve, each ended by a null pointer. */
 int exec_add_from_user(struct exec_strings *strings, uint32_t arguments, uint32_t environment)
 {
 	int error = add_array(strings, arguments, &strings->arguments);
 
-	if (!error && strings->arguments == 0)
-		error = exec_add(strings, "", &strings->arguments);
 	return error ? error : add_array(strings, environment, &strings->environment);
 }

@@ -10,6 +10,15 @@
 #include "kernel/process/file_calls.h"
 #include "kernel/syscall/syscall.h"
 
+/* Programs expect at least argv[0]: without one it is empty. */
+static int add_missing(struct exec_strings *strings, uint32_t arguments)
+{
+	uint32_t first = 0;
+	uint32_t left = arguments ? copy_from_user(&first, arguments, sizeof(first)) : 0;
+
+	return left || first ? 0 : exec_add(strings, "", &strings->arguments);
+}
+
 /* Copies the strings out of the old program, and replaces it. */
 static int exec_from_user(struct trap_frame *frame, const char *path)
 {
@@ -18,7 +27,9 @@ static int exec_from_user(struct trap_frame *frame, const char *path)
 
 	if (error)
 		return error;
-	error = exec_add_from_user(&strings, frame->ecx, frame->edx);
+	error = add_missing(&strings, frame->ecx);
+	if (!error)
+		error = exec_add_from_user(&strings, frame->ecx, frame->edx);
 	if (!error)
 		error = exec(path, &strings, frame);
 	exec_strings_destroy(&strings);

@@ -186,6 +186,8 @@ class Machine:
         event = self._monitor.shutdown_event(seconds)
         if event and event["data"]["reason"] == "guest-reset":
             return Outcome.TRIPLE_FAULT
+        if event and event["data"]["reason"] == "host-signal":
+            return Outcome.QEMU_FAILED
         if event and self.config.debug_exit:
             has_ended(self._process, QUIT_SECONDS)
         if self._process.poll() is not None:
