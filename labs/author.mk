@@ -7,7 +7,7 @@ TERMINAL  = $(if $(OF_LAB),,$(shell test -t 0 && test -t 2 && echo yes))
 IS_SHELL := $(and $(filter run,$(MAKECMDGOALS)),$(or $(CMD)$(PROGRAMS),$(TERMINAL)),$(if $(ROOT),,yes))
 LESSON ?= $(if $(IS_SHELL),$(lastword $(LESSONS)),storage)
 
-.PHONY: setup-suite crash fuzz layouts faults fsx full-disks start slides prove mistakes bench budget \
+.PHONY: setup-suite picture crash fuzz layouts faults fsx full-disks start slides prove mistakes bench budget \
 	tables test test-fast distributions debian
 
 help::
@@ -48,7 +48,8 @@ help::
 	@echo "  make bench      instructions per operation, here and on Linux (labs/bench)"
 	@echo "                    STORAGE=1               of drives and files"
 	@echo "  make budget     how many lines of code each lesson and part has, and may have"
-	@echo "  make tables     that into README.md, and what to read into the handouts"
+	@echo "  make picture    the README's picture, from a run"
+	@echo "  make tables     that into CONTRIBUTING.md, what to read into the handouts"
 	@echo "  make test       everything that proves the project; installs what is missing"
 	@echo "                    WHOLE=yes               every case of what has many equal ones; else of"
 	@echo "                                            some a sample, always the same"
@@ -105,6 +106,9 @@ slides: setup-test
 
 budget: setup
 	@$(PYTHON) -m labs.tools.course.budget
+
+picture: setup-test
+	@$(PYTHON) -m labs.tools.course.picture
 
 tables: setup
 	@$(PYTHON) -m labs.tools.course.tables

@@ -16,11 +16,12 @@ from labs.storage import disks, random_reads, report
 from labs.storage.guest_trace import Purpose
 from labs.storage.random_reads import LabError, Row, compare, seen_by_qemu
 from labs.storage.run import requests_of
+from labs.tools.course import picture
 from labs.tools.guest.programs import COMMAND
 from labs.tools.machine import machine
 from labs.tools.machine.qemu_command import Drive
 from labs.tools.machine.run import machine_config, machine_options
-from tests.building import ROOT, make
+from tests.building import make
 
 EXPERIMENT = disks.Experiment(scale=100, reads=1000, seed=2010)
 SECTORS = EXPERIMENT.drive_bytes // 512
@@ -81,15 +82,17 @@ def test_the_published_table(figures):
 
 
 def test_the_readme_shows_what_is_printed(figures):
-    """The lines that `make run` prints without a terminal."""
+    """Its picture has the lines that `make run` prints without a terminal."""
     console = Console(file=StringIO())
     report.print_report(list(figures.values()), console)
-    printed = {line.rstrip() for line in console.file.getvalue().splitlines()}
-    shown = (ROOT / "README.md").read_text()
-    section = shown[shown.index("Guest and QEMU agree") : shown.index("Why 1.39")]
-    lines = [line.strip() for line in section.splitlines()[3:] if line.startswith("    ")]
-    assert [line for line in lines if line not in {*printed, "..."}] == []
-    assert f"on all {sum(len(each.requests) for each in figures.values()):,} disk" in section
+    printed = [line.rstrip() for line in console.file.getvalue().splitlines()]
+    shown = picture.shown()
+    begin = shown.index("$ make run </dev/null") + 1
+    assert f"on all {sum(len(each.requests) for each in figures.values()):,} disk" in shown[begin]
+    table = picture.table(printed)
+    assert shown[-len(table) :] == [line.rstrip() for line in table]
+    begin = shown.index(f"~ # {picture.TYPED[0]}")
+    assert shown[begin : begin + 2 * len(picture.TYPED)] == picture.shell()
 
 
 def test_reads_are_those_that_the_seed_gives(runs, directory, build):

@@ -1,6 +1,6 @@
 """`make tables`: the tables that texts hold between two marks, as they are today: the sizes in
-README.md, what to read in each lesson's handout, and the maps of the folders' READMEs; and the
-list of system calls that the kernel does not have."""
+CONTRIBUTING.md, what to read in each lesson's handout, and the maps of the folders' READMEs; and
+the list of system calls that the kernel does not have."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ from labs.tools.machine.command import in_a_line
 
 def texts(root: Path = ROOT) -> Iterator[tuple[Path, str]]:
     """Each file with a table, and what should be in it."""
-    readme = root / "README.md"
-    yield readme, between(readme, budget.BEGINNING, budget.table(root), budget.END)
     yield root / missing_calls.FILE, missing_calls.text(root)
     for lesson in lessons(root):
         handout = root / f"labs/lesson{lesson}/README.md"
@@ -25,6 +23,8 @@ def texts(root: Path = ROOT) -> Iterator[tuple[Path, str]]:
         yield handout, between(handout, reading.BEGINNING, table, reading.END)
     for name in room_readme.readmes(root):
         yield root / name, room_readme.text(name, listed(root), root)
+    sizes = root / "CONTRIBUTING.md"
+    yield sizes, between(sizes, budget.BEGINNING, budget.table(root), budget.END)
 
 
 def between(path: Path, beginning: str, table: str, end: str) -> str:

@@ -35,7 +35,7 @@ OLDEST = {
     "gdb": "13.1",
 }
 
-# The newest versions that were tried: Debian 13's. README.md says what was tried with which.
+# The newest versions that were tried: Debian 13's. tests/README.md says what was tried with which.
 NEWEST = {
     "make": "4.4",
     "nasm": "2.16",
