@@ -14,11 +14,9 @@
 #include "kernel/lib/errno.h"
 #include "kernel/process/process.h"
 #include "kernel/syscall/syscall.h"
-#include "kernel/task/sched.h"
 #include "mm/area.h"
 #include "mm/fault.h"
 #include "mm/large_page.h"
-#include "mm/space_layout.h"
 
 #define AREA_MARKED 512u
 
@@ -83,7 +81,7 @@ static int pin(struct space *space, uint32_t start, uint32_t end, uint32_t pinne
 	return start < end && whole ? -ENOMEM : 0;
 }
 
-void pin_new(uint32_t start, uint32_t end, bool pinned, bool populated)
+void pin_areas(uint32_t start, uint32_t end, bool pinned, bool populated)
 {
 	const struct space *space = current->space;
 

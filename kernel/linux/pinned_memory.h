@@ -4,6 +4,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "kernel/task/sched.h"
+#include "mm/space_layout.h"
+
 struct space;
 
 /* Bits of a space's `pinning`. */
@@ -17,6 +20,13 @@ struct space;
  * and lets others run. */
 int populate(uint32_t start, uint32_t end);
 
+/* What pin_new does for a space that wants it, or a mapping that does. */
+void pin_areas(uint32_t start, uint32_t end, bool pinned, bool populated);
+
 /* What mmap and brk do with [start, end), which was just mapped in the current task's space: pins
  * it, after MCL_FUTURE or if `pinned`, and populates it, then or if `populated`. */
-void pin_new(uint32_t start, uint32_t end, bool pinned, bool populated);
+static inline void pin_new(uint32_t start, uint32_t end, bool pinned, bool populated)
+{
+	if (pinned || populated || current->space->pinning)
+		pin_areas(start, end, pinned, populated);
+}

@@ -6,6 +6,7 @@
 #include "kernel/abi/mman.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/startup.h"
+#include "kernel/linux/memory_limits.h"
 #include "kernel/linux/pinned_memory.h"
 #include "kernel/linux/syscall_file.h"
 #include "kernel/linux/syscall_memory.h"
@@ -23,10 +24,6 @@
 #define ADVICE_LAST	 23u
 #define ADVICE_REFUSED	 0x41600u /* bits: it would change what a child sees, or a file */
 #define MAP_HIGHEST	 (STACK_END - STACK_LIMIT - STACK_GAP)
-
-/* What RLIMIT_DATA counts: private, writable, and no stack. */
-#define DATA_MASK (SPACE_WRITE | AREA_SHARED | AREA_STACK)
-#define DATA	  SPACE_WRITE
 
 #define MAP_GROWSDOWN  0x100u
 #define PROT_GROWSDOWN 0x1000000u
@@ -55,57 +52,6 @@ static void stack_start(void)
 	stack_limit = limit_of_stack;
 }
 STARTUP(stack_start)
-
-static bool is_beyond(uint32_t resource, uint32_t size, uint32_t more)
-{
-	uint32_t limit = current->process->files->limits[resource].soft;
-
-	return limit != UINT32_MAX && (more > limit || size > limit - more);
-}
-
-/* How many bytes of areas are in [start, end) whose flags, as far as in `mask`, are these. */
-static uint32_t bytes_in(uint32_t start, uint32_t end, uint32_t mask, uint32_t flags)
-{
-	const struct area *area;
-	uint32_t bytes = 0;
-
-	while (start < end && (area = area_from(current->space, start)) && area_start(area) < end) {
-		uint32_t from = start > area_start(area) ? start : area_start(area);
-
-		start = end < area->end ? end : area->end;
-		bytes += (area->flags & mask) == flags ? start - from : 0;
-	}
-	return bytes;
-}
-
-static bool has_data_limit(void)
-{
-	return current->process->files->limits[LIMIT_DATA].soft != UINT32_MAX;
-}
-
-/* Would there be more data than its limit, with this many bytes more, without what is in a range?
- */
-static bool is_too_much_data(uint32_t more, uint32_t start, uint32_t end)
-{
-	return is_beyond(
-	    LIMIT_DATA,
-	    bytes_in(0, STACK_END, DATA_MASK, DATA) - bytes_in(start, end, DATA_MASK, DATA), more);
-}
-
-/* Would the program's memory, or its data, be larger than its limit, or in more areas, with this
- * many bytes more of an area with these flags? `instead` of so many that are there (MAP_FIXED). */
-static bool is_too_much(uint32_t more, uint32_t flags, uint32_t start, uint32_t instead)
-{
-	const struct space *space = current->space;
-	uint32_t size = space_size(space), end = start + instead;
-
-	if (space->count > space_areas_most ||
-	    (is_beyond(LIMIT_SPACE, size, more) &&
-	     is_beyond(LIMIT_SPACE, size - bytes_in(start, end, 0, 0), more)))
-		return true;
-	return (flags & DATA_MASK) == DATA && has_data_limit() &&
-	       is_too_much_data(more, start, end);
-}
 
 /* A break that cannot be set stays where it is. Clearing memory may sleep: without the claim
  * another task of the program would see the old break meanwhile. */
@@ -492,8 +438,7 @@ static int sys_mprotect(struct trap_frame *frame)
 		return -EINVAL;
 	if ((frame->edx & PROT_GROWSDOWN) && (start = start_below(start, end)) == 0)
 		return -EINVAL;
-	if ((protection & SPACE_WRITE) && has_data_limit() &&
-	    is_too_much_data(bytes_in(start, end, DATA_MASK, 0), 0, 0))
+	if ((protection & SPACE_WRITE) && would_be_too_much_data(start, end))
 		return -ENOMEM;
 	return space_protect(current->space, start, frame->ecx + (frame->ebx - start), protection);
 }

@@ -20,6 +20,7 @@ long syscall(long number, ...)
 	return result_of(_syscall6(number, a[0], a[1], a[2], a[3], a[4], a[5]));
 }
 
+/* Offsets have 64 bits, so a file may have more than 2 GiB. */
 int open(const char *path, int flags, ...)
 {
 	va_list list;
@@ -28,7 +29,7 @@ int open(const char *path, int flags, ...)
 	mode_t mode = flags & O_CREAT ? va_arg(list, mode_t) : 0;
 
 	va_end(list);
-	return result_of(_syscall3(SYS_open, (long)path, flags, mode));
+	return result_of(_syscall3(SYS_open, (long)path, flags | O_LARGEFILE, mode));
 }
 
 int fcntl(int descriptor, int command, ...)

@@ -48,7 +48,7 @@ def make_root_image(image: Path, entries: Iterable[Entry]) -> None:
 
 
 def write_image(image: Path, entries: Iterable[Entry]) -> None:
-    """Makes the image beside its place, and moves it there when it is whole. Raises OSError, and
+    """Makes the image next to its place, and moves it there when it is whole. Raises OSError, and
     InitramfsError with the tool's words."""
     with tempfile.TemporaryDirectory(dir=image.parent) as directory:
         top, unfinished = Path(directory, "root"), Path(directory, "image")
