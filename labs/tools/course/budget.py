@@ -39,7 +39,8 @@ BY_LESSON = 2_800  # of the core, added
 #   1,673  others        abi, screen, commands of the measurements
 # The limit was set when lessons 1 to 4 had 6,548. Debian's dynamic programs came after that:
 # glibc's threads, locks between processes, sockets, pseudo-terminals, what python, ruby, sqlite,
-# node, Go, script, expect, tmux, socat and fakeroot want.
+# node, Go, script, expect, tmux, socat and fakeroot want. The last 760 lines are semantics of Linux
+# that were missing: memory that is pinned or grows, clones as Linux makes them, limits that bind.
 #
 # The storage (limit 7,000), by folder:
 #   7,050  fs/ext        names and hash trees 1,770; extents and pointers 1,330; bitmaps, groups
@@ -53,7 +54,7 @@ BY_LESSON = 2_800  # of the core, added
 #     409  fs/sys        /sys/block
 #     467  others
 # The limit was set before there was any of it, for a half that only reads; that half has 3,400.
-STILL = {"breadth": 15_100, "storage": 17_120}
+STILL = {"breadth": 15_250, "storage": 17_160}
 BEGINNING, END = "<!-- make budget -->\n", "<!-- end of make budget -->\n"
 
 
