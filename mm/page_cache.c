@@ -35,11 +35,6 @@ static void insert(struct page_cache *cache, struct cached_page *cached)
 	list_append(&page_cache_ring, &cached->in_ring);
 }
 
-uint32_t page_cache_pages(void)
-{
-	return cached_pages.used;
-}
-
 void page_cache_forget(struct cached_page *cached)
 {
 	tree_remove(&cached->cache->pages, &cached->node);

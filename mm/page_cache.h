@@ -39,9 +39,6 @@ int page_cache_sync(struct page_cache *cache, uint32_t first, uint32_t end);
 /* The file was cut: page `first` and those after it are removed from the cache and every space. */
 void page_cache_cut(struct page_cache *cache, uint32_t first);
 
-/* How many pages are in all caches. */
-uint32_t page_cache_pages(void);
-
 /* Frees up to `count` clean pages of any caches that were not used lately. Returns how many. */
 uint32_t page_cache_reclaim(uint32_t count);
 

@@ -80,7 +80,6 @@ void block_submit(struct block_request *request)
 	request->lba += request->device->start;
 	request->is_done = false;
 	request->submitted_ns = time_ns();
-	current->counts[BLOCKS_IN] += request->operation == 'R' ? request->count : 0;
 	list_append(&queue->waiting, &request->in_queue);
 	if (queue->pending++ == 0)
 		queue->busy_since = request->submitted_ns;

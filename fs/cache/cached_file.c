@@ -411,7 +411,6 @@ static int object_page(struct memory_object *object, uint32_t index, bool write,
 	}
 	if (!error) {
 		cached_file_count(file, write);
-		current->counts[MAJOR_FAULTS] += !cached_file_find(file, index);
 		error = get_page(file, index, FAULT_WINDOW, page);
 		uint64_t rest = file->ops->size(file) - ((uint64_t)index << PAGE_SHIFT);
 

@@ -116,7 +116,6 @@ int cached_file_direct(struct cached_file *file, struct buffer *buffer, uint64_t
 
 	if (write && moved < 0) /* some may be on the disk all the same */
 		cached_file_doubt(file, first, end);
-	current->counts[BLOCKS_OUT] += write && moved > 0 ? (uint32_t)moved / SECTOR_SIZE : 0;
 	if (write && moved > 0)
 		cached_file_drop(file, (offset + PAGE_SIZE - 1) >> PAGE_SHIFT,
 				 (offset + moved) >> PAGE_SHIFT, true);

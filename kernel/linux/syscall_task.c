@@ -6,10 +6,9 @@
 #include "kernel/abi/signal_handler.h"
 #include "kernel/abi/waitid.h"
 #include "kernel/lib/errno.h"
-#include "kernel/lib/startup.h"
 #include "kernel/task/sched.h"
 #include "kernel/syscall/syscall.h"
-#include "kernel/linux/syscall_usage.h"
+#include "kernel/linux/syscall_time.h"
 #include "kernel/linux/user_time64.h"
 #include "kernel/task/sched_class.h"
 #include "kernel/task/time.h"
@@ -40,41 +39,9 @@
 /* What a child has used, to a user address; 0: the program does not want it. */
 static int give_usage(uint32_t address, const struct wait_news *news)
 {
-	const struct linux_usage usage =
-	    usage_of(news->user_ticks, news->system_ticks, news->counts);
+	const struct linux_usage usage = usage_of_ticks(news->user_ticks, news->system_ticks);
 
 	return address ? give(address, &usage, sizeof(usage)) : 0;
-}
-
-/* What a child and its own children have counted. */
-static void add_counts(const struct process *child, struct wait_news *news)
-{
-	counts_add_task(news->counts, child->task);
-	counts_add(news->counts, child->children_counts);
-}
-
-static void hear_of_children(void)
-{
-	process_fetched = add_counts;
-}
-STARTUP(hear_of_children)
-
-/* Takes a child's news, for the whole program: what a child has used that has ended is the
- * leader's. */
-static int take_news(int32_t which, uint32_t options, struct wait_news *news)
-{
-	struct process *own = current->process, *leader = own->leader;
-	int32_t pid = process_wait(which, options, news);
-
-	if (pid <= 0 || (news->status & 0xff) == 0x7f || news->status == WAIT_STATUS_GOES_ON)
-		return pid;
-	counts_add(leader->children_counts, news->counts);
-	if (own != leader) {
-		leader->children_user_ticks += own->children_user_ticks;
-		leader->children_system_ticks += own->children_system_ticks;
-		own->children_user_ticks = own->children_system_ticks = 0;
-	}
-	return pid;
 }
 
 /* Children are the leader's: its queue wakes when one has news. */
@@ -84,9 +51,9 @@ static int wait_as_leader(int32_t which, uint32_t options, struct wait_news *new
 	int32_t pid;
 
 	if (leader == current->process || (options & WNOHANG))
-		return take_news(which, options, news);
-	int error =
-	    wait_event(&leader->children, (pid = take_news(which, options | WNOHANG, news)) != 0);
+		return process_wait(which, options, news);
+	int error = wait_event(&leader->children,
+			       (pid = process_wait(which, options | WNOHANG, news)) != 0);
 
 	return error ? error : pid;
 }
@@ -143,7 +110,7 @@ static int look_id(int32_t which, uint32_t options, struct wait_news *news)
 	bool has_stopped = child->has_stopped, has_continued = child->has_continued;
 
 	if (!(options & WNOWAIT))
-		return take_news(child->task->pid, WNOHANG | (options & WAIT_OPTIONS), news);
+		return process_wait(child->task->pid, WNOHANG | (options & WAIT_OPTIONS), news);
 	child->has_continued = has_continued && child->task->life != TASK_ZOMBIE;
 	process_fetch(child, news);
 	child->has_stopped = has_stopped;

@@ -9,11 +9,9 @@
 #include "kernel/lib/startup.h"
 #include "kernel/cpu/interrupts.h"
 #include "kernel/cpu/memory_layout.h"
-#include "kernel/process/page_fault.h"
 #include "kernel/task/task.h"
 #include "mm/large_page.h"
 #include "mm/memory_object.h"
-#include "mm/page_cache.h"
 #include "mm/space_map.h"
 #include "mm/zones.h"
 
@@ -119,13 +117,6 @@ static void show_large(struct procfs_text *text)
 	procfs_print(text, "Hugetlb:        %8u kB\n", total * LARGE_KIB);
 }
 
-/* Linux's pgfault counts both kinds. */
-static void show_faults(struct procfs_text *text)
-{
-	procfs_print(text, "pgfault %u\npgmajfault %u\n", page_faults[0] + page_faults[1],
-		     page_faults[1]);
-}
-
 /* /proc/sys/vm/max_map_count. */
 static void show_areas_most(struct procfs_text *text, const struct task *task)
 {
@@ -144,8 +135,7 @@ static int store_areas_most(const char *line)
 
 static void task_memory_register(void)
 {
-	static const struct procfs_memory memory = { show_name, shared_of, show_large, show_faults,
-						     page_cache_pages };
+	static const struct procfs_memory memory = { show_name, shared_of, show_large };
 	static struct procfs_entry smaps = { .name = "smaps",
 					     .show = show_smaps,
 					     .order = SMAPS_ORDER };

@@ -24,7 +24,7 @@
 #include "kernel/linux/futex.h"
 #include "kernel/linux/ipc.h"
 #include "kernel/linux/signal_mask.h"
-#include "kernel/linux/syscall_usage.h"
+#include "kernel/linux/syscall_time.h"
 #include "kernel/linux/thread_local.h"
 #include "kernel/linux/signal_timer.h"
 #include "kernel/linux/threads.h"
@@ -181,7 +181,6 @@ static void __attribute__((noreturn)) end_follower(void)
 	use_add(&thread_of(leader)->ended, current);
 	leader->task->user_ticks += current->user_ticks;
 	leader->task->system_ticks += current->system_ticks;
-	counts_add_task(leader->task->counts, current);
 	thread_of(leader)->followers--;
 	wait_wake(&leader->children);
 	task_bury(true);
@@ -248,7 +247,6 @@ static void take_place(struct process *process, struct process *leader)
 	leader->is_borrowing = false;
 	process->children_user_ticks = leader->children_user_ticks;
 	process->children_system_ticks = leader->children_system_ticks;
-	memcpy(process->children_counts, leader->children_counts, sizeof(leader->children_counts));
 	move_alarm(process, leader);
 	memcpy(process->signals.own, leader->signals.own, sizeof(process->signals.own));
 	process->signals.actions = process->signals.own;

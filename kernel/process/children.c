@@ -29,8 +29,6 @@ bool process_is_meant(const struct process *child, int32_t which)
 	return which == -1 || child->pgrp == (which == 0 ? current->process->pgrp : -which);
 }
 
-void (*process_fetched)(const struct process *child, struct wait_news *news);
-
 /* News is reported once: a second wait does not see the same stop again. */
 void process_fetch(struct process *child, struct wait_news *news)
 {
@@ -41,8 +39,6 @@ void process_fetch(struct process *child, struct wait_news *news)
 		.user_ticks = task->user_ticks + child->children_user_ticks,
 		.system_ticks = task->system_ticks + child->children_system_ticks,
 	};
-	if (process_fetched)
-		process_fetched(child, news);
 	child->has_stopped = child->has_continued = false;
 }
 

@@ -89,11 +89,8 @@ int process_fork(const struct fork_request *request);
 
 struct wait_news {
 	int32_t status; /* as wait4 tells it */
-	uint32_t user_ticks, system_ticks, counts[COUNTS];
+	uint32_t user_ticks, system_ticks;
 };
-
-/* Adds what a child has counted to its news (counts). NULL: nobody wants to know. */
-extern void (*process_fetched)(const struct process *child, struct wait_news *news);
 
 /*
  * Waits for news of children: all of them (which = -1), one pid (> 0), its own group's (0), or

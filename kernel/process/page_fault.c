@@ -101,23 +101,11 @@ static bool wait_for_memory(void)
 }
 
 void (*page_fault_watch)(const struct space *space, bool write);
-uint32_t page_faults[2];
-
-/* One fault of the current task is resolved; `major` is what it had counted of these before. */
-static void count(uint32_t major)
-{
-	uint32_t *counts = current->counts, pages = space_resident(current->space);
-
-	page_faults[counts[MAJOR_FAULTS] != major]++;
-	counts[MINOR_FAULTS] += counts[MAJOR_FAULTS] == major;
-	counts[MOST_PAGES] = pages > counts[MOST_PAGES] ? pages : counts[MOST_PAGES];
-}
 
 /* The instruction is restarted when this returns, or the program gets its signal first. */
 static void page_fault(struct trap_frame *frame)
 {
 	uint32_t address = trap_fault_address();
-	uint32_t major = current->counts[MAJOR_FAULTS];
 	bool may_sleep = frame->eflags & EFLAGS_INTERRUPTS, is_user = frame->cs & 3;
 	int error = -EFAULT;
 
@@ -128,8 +116,6 @@ static void page_fault(struct trap_frame *frame)
 				    may_sleep);
 		if (error == -ENOMEM)
 			out_of_memory();
-		if (!error)
-			count(major);
 		if (!error && page_fault_watch)
 			page_fault_watch(current->space, frame->error_code & ERROR_WRITE);
 		interrupts_disable();

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stdint.h>
 
 struct space;
 
@@ -13,6 +12,3 @@ void page_fault_initialize(void);
 /* Called after each fault in a space that was resolved; `write`: the access was a write. NULL:
  * nothing is called. For experiments. */
 extern void (*page_fault_watch)(const struct space *space, bool write);
-
-/* How many page faults of all programs were resolved: without and with a read of a disk. */
-extern uint32_t page_faults[2];

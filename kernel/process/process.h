@@ -57,12 +57,10 @@ struct process {
 
 	uint32_t children_user_ticks, children_system_ticks; /* of those that were waited for */
 	struct timer alarm;				     /* sends SIGALRM */
-	/* Nanoseconds until the next one, 0: none; setitimer's timers of processor time:
-	 * kernel/linux/syscall_time.c. */
-	uint64_t alarm_interval, tick_timers[2][2];
+	uint64_t alarm_interval;    /* nanoseconds until the next one; 0: none */
+	uint64_t tick_timers[2][2]; /* setitimer's of processor time: kernel/linux/syscall_time.c */
 
 	struct process_signals signals;
-	uint32_t children_counts[COUNTS]; /* of those that were waited for */
 };
 
 /* Ends the current task, and frees its space and files: no other task may share them any more

@@ -54,11 +54,6 @@ struct task_schedule {
 	uint32_t preempt_count; /* a kernel thread with 0 may be pre-empted by the tick */
 };
 
-/* What is counted of a task besides, for getrusage: page faults without and with a read of a disk,
- * blocks of 512 bytes that it reads from disks, or makes dirty, and the most pages that its space
- * had. The last two are for sums of several tasks: how often they waited, and were pre-empted. */
-enum { MINOR_FAULTS, MAJOR_FAULTS, BLOCKS_IN, BLOCKS_OUT, MOST_PAGES, WAITS, PREEMPTED, COUNTS };
-
 struct task {
 	uint32_t esp; /* in the kernel, while others run. The first field: kernel/task/switch.asm */
 	int32_t pid;
@@ -79,15 +74,15 @@ struct task {
 	bool has_signal;
 
 	/* Time, in ticks; how often it got the processor, and was pre-empted. */
-	uint32_t user_ticks, system_ticks, switches, preemptions;
+	uint32_t user_ticks, system_ticks;
+	uint32_t switches, preemptions;
 	uint64_t begun_ns;
 
 	struct task_schedule schedule;
 
 	/* Locks: kernel/task/lock.c. */
-	struct mutex *held, *waiting; /* linked by mutex->next_held; the one that it waits for */
-
-	uint32_t counts[COUNTS];
+	struct mutex *held;    /* linked by mutex->next_held */
+	struct mutex *waiting; /* the one that it waits for */
 };
 
 /* The task that has the processor. Never NULL after the first task was made. */
