@@ -3,6 +3,7 @@
 
 #define NOHANG	      1
 #define GOES_ON	      8
+#define ALL	      0x40000000 /* whatever signal their end sends */
 #define SET_SUBREAPER 36
 #define SIGTERM	      15
 #define IGNORE	      1u
@@ -39,7 +40,7 @@ static void silent_orphan(void)
 			rest();
 		leave(0);
 	}
-	say("none", wait_for(-1, 0, 0));
+	say("none", wait_for(-1, 0, ALL));
 }
 
 /* The child begins a session, stops its own child, and ends: nobody there can continue that. */
