@@ -44,7 +44,8 @@ static inline struct file *files_get(const struct files *files, uint32_t descrip
 }
 
 /* Gives a file the lowest free descriptor from `lowest` on, and takes over the caller's reference.
- * Returns the descriptor; -EMFILE or -ENOMEM, and the reference is still the caller's. */
+ * Returns the descriptor; -EMFILE or -ENOMEM, and the reference is still the caller's. No file
+ * (NULL): says which descriptor would be next, which stays free. */
 int files_add(struct files *files, struct file *file, uint32_t lowest, bool close_on_exec);
 
 /* Gives a file this descriptor, and takes over the reference, as above; what had it is closed.

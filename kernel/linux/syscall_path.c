@@ -134,16 +134,6 @@ static int open_file(struct inode *start, const char *path, uint32_t flags, uint
 	return error ? error : descriptor_add(file, flags);
 }
 
-/* Asked before anything is made: a call that fails for want of a number leaves no new file. */
-static bool is_number_left(const struct files *files)
-{
-	uint32_t i = 0;
-
-	while (i < files->count && files->slots[i])
-		i++;
-	return i < files->limits[LIMIT_FILES].soft;
-}
-
 static int open_at(uint32_t directory, uint32_t address, uint32_t flags, uint32_t mode)
 {
 	struct place at;
@@ -152,9 +142,9 @@ static int open_at(uint32_t directory, uint32_t address, uint32_t flags, uint32_
 	if (result)
 		return result;
 	flags &= OPEN_FLAGS;
-	if (!is_number_left(current->process->files))
-		result = -EMFILE;
-	else
+	/* Without a number that is left no new file is made. */
+	result = files_add(current->process->files, NULL, 0, false);
+	if (result >= 0)
 		result = flags & O_PATH ? open_place(at.start, at.path, flags)
 					: open_file(at.start, at.path, flags, mode);
 	place_put(&at);
