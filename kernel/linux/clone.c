@@ -94,18 +94,11 @@ static void share(struct process *child, const struct trap_frame *frame)
 	const struct process *parent = current->process;
 
 	program_follow(child);
-	child->pgrp = parent->pgrp;
-	child->session = parent->session;
-	child->tty = parent->tty;
-	child->arguments = parent->arguments;
-	child->environment = parent->environment;
-	child->strings_end = parent->strings_end;
+	process_inherit(child);
 	child->files = parent->files;
 	child->task->space = current->space;
 	child->signals.actions = parent->signals.actions;
-	child->signals.blocked = parent->signals.blocked;
 	child->signals.stack.flags = SS_DISABLE;
-	child->task->schedule.nice = current->schedule.nice;
 	child->set_at_begin = frame->ebx & CLONE_CHILD_SETTID ? frame->edi : 0;
 	child->clear_on_exit = frame->ebx & CLONE_CHILD_CLEARTID ? frame->edi : 0;
 }

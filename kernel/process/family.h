@@ -33,6 +33,10 @@ static inline bool process_is_program(const struct process *process)
  * the task. */
 struct process *process_create(struct task *task);
 
+/* Gives a new process what a child and a thread have of the current one: its group, session and
+ * terminal, where its arguments are, which signals are blocked, and how nice it is. */
+void process_inherit(struct process *child);
+
 /* Takes the current task's space away: a borrowed one goes back to the parent, its own is
  * destroyed. Interrupts must be disabled. */
 void process_leave_space(void);

@@ -42,21 +42,29 @@ static int copy_resources(struct process *child, const struct fork_request *requ
 	return -ENOMEM;
 }
 
-/* A child inherits the rest, including the actions and the mask of signals. Its pid, times, alarm
- * and pending signals are its own, and begin at zero. */
-static void copy_identity(struct process *child, const struct fork_request *request)
+void process_inherit(struct process *child)
 {
-	struct process *parent = current->process;
+	const struct process *parent = current->process;
 
-	child->parent = parent->leader;
 	child->pgrp = parent->pgrp;
 	child->session = parent->session;
 	child->tty = parent->tty;
 	child->arguments = parent->arguments;
 	child->environment = parent->environment;
 	child->strings_end = parent->strings_end;
-	child->task->thread_local = current->thread_local;
+	child->signals.blocked = parent->signals.blocked;
 	child->task->schedule.nice = current->schedule.nice;
+}
+
+/* A child inherits the rest, including the actions and the mask of signals. Its pid, times, alarm
+ * and pending signals are its own, and begin at zero. */
+static void copy_identity(struct process *child, const struct fork_request *request)
+{
+	struct process *parent = current->process;
+
+	process_inherit(child);
+	child->parent = parent->leader;
+	child->task->thread_local = current->thread_local;
 	child->exit_signal = request->flags & CLONE_SIGNAL_MASK;
 	if (child->exit_signal > SIGNALS) /* as in Linux, the end is silent then */
 		child->exit_signal = 0;
@@ -64,7 +72,6 @@ static void copy_identity(struct process *child, const struct fork_request *requ
 		child->set_at_begin = request->child_word;
 	if (request->flags & CLONE_CHILD_CLEARTID)
 		child->clear_on_exit = request->child_word;
-	child->signals.blocked = parent->signals.blocked;
 	child->signals.stack = parent->signals.stack;
 	memcpy(child->signals.actions, parent->signals.actions, sizeof(child->signals.own));
 }
