@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -77,4 +78,20 @@ static inline int check_all(const struct check *checks, unsigned count)
 		failed += !ok;
 	}
 	return failed > 0;
+}
+
+/* The same with a folder for the checks' files a and b, which are removed afterwards. */
+static inline int check_all_in(const char *folder, const struct check *checks, unsigned count)
+{
+	char path[64];
+
+	mkdir(folder, 0777);
+	int status = check_all(checks, count);
+
+	for (unsigned i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "%s/%c", folder, 'a' + i);
+		unlink(path);
+	}
+	rmdir(folder);
+	return status;
 }

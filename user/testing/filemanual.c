@@ -243,11 +243,5 @@ static const struct check checks[] = {
 
 int main(void)
 {
-	mkdir(FOLDER, 0777);
-	int status = check_all(checks, sizeof(checks) / sizeof(checks[0]));
-
-	unlink(FILE_A);
-	unlink(FILE_B);
-	rmdir(FOLDER);
-	return status;
+	return check_all_in(FOLDER, checks, sizeof(checks) / sizeof(checks[0]));
 }
