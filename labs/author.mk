@@ -211,8 +211,8 @@ debian: setup-test
 distributions:
 	@labs/tools/setup/distributions.sh
 
-# Two minutes on two idle processors: the tests that take less than 0.7 s of a processor each (of
-# texts, of the tools, of the kernel's and the file system's parts on the host, of the guest, drives
+# Two to three minutes on two idle processors: the tests that take less than 0.7 s of a processor
+# each (of texts, of the tools, of the kernel's and the file system's parts on the host, of the guest, drives
 # and gdb), and of each exercise's visible tests the gates, so that every lesson's kernel boots and
 # each exercise works. Left out is what takes long (students' trees, graders, measurements, random
 # operations, power cuts), and the exercises' other tests. tests/seconds.py chooses.
