@@ -26,5 +26,5 @@ struct space {
 	uint32_t size;		       /* bytes in areas */
 	uint32_t pages;		       /* that are mapped */
 	uint32_t count;		       /* of areas */
-	uint32_t pinning; /* PINS_*: what becomes of new areas (kernel/linux/pinned_memory.c) */
+	uint32_t pinning; /* PINS_*: what becomes of new areas (kernel/linux/memory/pinned.c) */
 };

@@ -98,7 +98,9 @@ def test_tasks(shell):
     assert "process_wait (kernel/process/children.c) < program_run" in by_name(table, "first")[-1]
     assert "process_wait (kernel/process/children.c) < wait_for_child" in by_name(table, "sh")[-1]
     assert by_name(table, "cat")[:3] == [str(shell["cat"]), str(shell["pids"]["sh"]), "sleeping"]
-    assert "terminal_read (kernel/linux/terminal.c) < file_read" in by_name(table, "cat")[-1]
+    assert (
+        "terminal_read (kernel/linux/terminal/terminal.c) < file_read" in by_name(table, "cat")[-1]
+    )
     spins = [row for row in rows(table) if "spin" in row]
     assert sorted(row[-5] for row in spins) == ["ready", "running"]
     assert all(re.match(r"ring 3, 0x0804\w+", row[-1]) for row in spins)
@@ -380,7 +382,7 @@ def single(probe: Callable[..., dict[str, Any]]) -> dict[str, Any]:
         """
         run("user-break cat")
         run("continue")
-        run("break 'kernel/linux/syscall_path.c':sys_open")
+        run("break 'kernel/linux/files/paths.c':sys_open")
         run("continue")
         for name in ("tasks", "task", "files", "space", "signals", "waiting", "runqueue", "locks"):
             said[name] = run(name)

@@ -11,7 +11,7 @@
  * cannot be mapped are read (kernel/process/exec_segment.c).
  *
  * A dynamically linked program names its interpreter, ld.so. Both are put into the space, and the
- * interpreter begins (kernel/linux/exec_interpreter.c).
+ * interpreter begins (kernel/linux/exec/interpreter.c).
  */
 
 #include "fs/file_memory.h"

@@ -58,7 +58,7 @@ struct process {
 	uint32_t children_user_ticks, children_system_ticks; /* of those that were waited for */
 	struct timer alarm;				     /* sends SIGALRM */
 	uint64_t alarm_interval;    /* nanoseconds until the next one; 0: none */
-	uint64_t tick_timers[2][2]; /* setitimer's of processor time: kernel/linux/syscall_time.c */
+	uint64_t tick_timers[2][2]; /* setitimer's of processor time: kernel/linux/time/calls.c */
 
 	struct process_signals signals;
 };

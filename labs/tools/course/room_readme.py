@@ -64,7 +64,7 @@ def in_kernel(folder: str) -> bool:
 
 def file_rows(folder: str, paths: set[str], root: Path) -> Iterator[str]:
     """The map of a folder: its modules, what others use first."""
-    own = {path for path in paths if room_of(path, root).folder == folder}
+    own = {path for path in paths if PurePosixPath(path).parent.as_posix() == folder}
     yield "| files | what they are |"
     yield "|---|---|"
     for _, group in groupby(in_order(own, root), module_of):

@@ -34,7 +34,7 @@ READ, WRITE, EXECUTE, PROTECTION = 1, 2, 4, 7
 SHARED, STACK, COPIED = 8, 16, 32
 SPACE_SHARED = 0xBFFFF000
 STACK_USUAL, STACK_GAP = 8 << 20, 1 << 20
-STACK_MOST, LIMIT_STACK = 512 << 20, 3  # kernel/linux/syscall_memory_areas.c
+STACK_MOST, LIMIT_STACK = 512 << 20, 3  # kernel/linux/memory/calls_areas.c
 NO_LIMIT = 0xFFFFFFFF
 
 AREAS_AT_MOST = 65536

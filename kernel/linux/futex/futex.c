@@ -1,0 +1,342 @@
+/*
+ * futex: a task sleeps until another one says that a word of memory has changed.
+ *
+ * A lock in a program's memory needs the kernel only when somebody has to wait: the program changes
+ * the word by itself, and calls with the value that it has seen. If the word still has it, the task
+ * sleeps; the one that changes the word wakes it. Between the check and the sleep nothing can
+ * change the word, because no other program runs while the kernel works for this one.
+ *
+ *	first --> [ task, key, bits ] --> [ ... ] --> ...	on the stacks of those that wait
+ *
+ * The key is which word it is: its space and address; or, if it is in memory that several spaces
+ * share, the object that has the page and the place in it.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "kernel/cpu/interrupts.h"
+#include "kernel/lib/errno.h"
+#include "kernel/lib/list.h"
+#include "kernel/linux/futex/futex.h"
+#include "kernel/syscall/syscall.h"
+#include "kernel/process/process.h"
+#include "kernel/task/wait.h"
+#include "kernel/task/time.h"
+#include "fs/vfs/wall_time.h"
+#include "mm/memory_object.h"
+#include "mm/user_copy.h"
+#include "kernel/linux/time/user_time64.h"
+
+enum { WAIT, WAKE, REQUEUE = 3, COMPARE_REQUEUE, WAKE_OP, WAIT_BITS = 9, WAKE_BITS };
+
+#define ALL_BITS 0xffffffffu
+
+struct futex_waiter {
+	struct list link;
+	struct futex_key key;
+	uint32_t bits; /* of WAIT_BITS: a wake-up must have one of them */
+	bool is_woken;
+	struct wait_queue queue;
+};
+
+static struct list waiters = LIST_EMPTY(waiters);
+
+struct futex_key (*futex_shared_key)(uint32_t address);
+int (*futex_bring)(uint32_t address);
+int (*futex_lock)(struct trap_frame *frame, uint32_t operation, uint64_t deadline);
+
+struct futex_key futex_key(uint32_t address, uint32_t operation)
+{
+	if (!(operation & FUTEX_PRIVATE) && futex_shared_key)
+		return futex_shared_key(address);
+	return (struct futex_key){ current->space, address, NULL };
+}
+
+void futex_hold(const struct futex_key *key)
+{
+	if (key->object)
+		key->object->ops->hold(key->object);
+}
+
+void futex_release(const struct futex_key *key)
+{
+	if (key->object)
+		key->object->ops->release(key->object);
+}
+
+/* ---- waking ---- */
+
+/* Those that have waited longest come first: up to `wake` are woken, and up to `move` more wait for
+ * another word from now on. Returns how many there were. Does not sleep: the caller's own area has
+ * a reference to the object, too. */
+static uint32_t wake_and_move(struct futex_key key, uint32_t bits, uint32_t wake, uint32_t move,
+			      struct futex_key to)
+{
+	uint32_t count = 0;
+	struct list *next;
+
+	for (struct list *link = waiters.next; link != &waiters && count < wake + move;
+	     link = next) {
+		struct futex_waiter *waiter = list_entry(link, struct futex_waiter, link);
+
+		next = link->next;
+		if (!futex_is_same(waiter->key, key) || !(waiter->bits & bits))
+			continue;
+		if (count++ >= wake) {
+			futex_hold(&to);
+			futex_release(&waiter->key);
+			waiter->key = to;
+			continue;
+		}
+		list_remove(&waiter->link);
+		waiter->is_woken = true;
+		wait_wake(&waiter->queue);
+	}
+	return count;
+}
+
+uint32_t futex_wake(uint32_t address, uint32_t count)
+{
+	return wake_and_move(futex_key(address, 0), ALL_BITS, count, 0, (struct futex_key){ 0 });
+}
+
+/* How many: a negative number counts as one, as on Linux. */
+static uint32_t number(uint32_t argument)
+{
+	return (int32_t)argument > 0 ? argument & INT32_MAX : 1;
+}
+
+static int wake(const struct trap_frame *frame, uint32_t bits)
+{
+	return wake_and_move(futex_key(frame->ebx, frame->ecx), bits, number(frame->edx), 0,
+			     (struct futex_key){ 0 });
+}
+
+/* ESI is how many wait for another word, at EDI, from now on. */
+static int requeue(const struct trap_frame *frame)
+{
+	if (frame->edi % sizeof(uint32_t) || (int32_t)frame->edx < 0 || (int32_t)frame->esi < 0)
+		return -EINVAL;
+	if (!user_range_ok(frame->edi, sizeof(uint32_t)))
+		return -EFAULT;
+	return wake_and_move(futex_key(frame->ebx, frame->ecx), ALL_BITS, frame->edx, frame->esi,
+			     futex_key(frame->edi, frame->ecx));
+}
+
+/* ---- changing a second word, and waking by what it was ---- */
+
+/* FUTEX_WAKE_OP has all of this in one word: 4 bits for what is done, 4 for what is compared, and a
+ * signed number of 12 bits for each. */
+enum { SET, ADD, OR, AND_NOT, XOR };
+enum { EQUAL, NOT_EQUAL, LESS, AT_MOST, MORE, AT_LEAST };
+#define IS_SHIFT 0x80000000u /* the number is which bit is meant */
+
+static int32_t signed_bits(uint32_t order, unsigned first)
+{
+	return (int32_t)(order << (20 - first)) >> 20;
+}
+
+static bool is_known(uint32_t order)
+{
+	return (order >> 28 & 7) <= XOR && (order >> 24 & 15) <= AT_LEAST;
+}
+
+static uint32_t changed(uint32_t word, uint32_t order)
+{
+	uint32_t number = signed_bits(order, 12);
+
+	if (order & IS_SHIFT)
+		number = 1u << number % 32;
+	switch (order >> 28 & 7) {
+	case SET:
+		return number;
+	case ADD:
+		return word + number;
+	case OR:
+		return word | number;
+	case AND_NOT:
+		return word & ~number;
+	}
+	return word ^ number;
+}
+
+static bool holds(int32_t word, uint32_t order)
+{
+	int32_t number = signed_bits(order, 0);
+
+	switch (order >> 24 & 15) {
+	case EQUAL:
+		return word == number;
+	case NOT_EQUAL:
+		return word != number;
+	case LESS:
+		return word < number;
+	case AT_MOST:
+		return word <= number;
+	case MORE:
+		return word > number;
+	}
+	return word >= number;
+}
+
+/* In one step: with interrupts disabled neither copy sleeps. If one of them would have to, the page
+ * is brought, and both begin again. */
+int futex_change(uint32_t address, uint32_t (*change)(uint32_t word, uint32_t argument),
+		 uint32_t argument, uint32_t *old)
+{
+	for (;;) {
+		bool enabled = interrupts_disable();
+		uint32_t left = copy_from_user(old, address, sizeof(*old));
+		const uint32_t new = left ? 0 : change(*old, argument);
+
+		left = left ? left : copy_to_user(address, &new, sizeof(new));
+		interrupts_restore(enabled);
+		if (left == 0)
+			return 0;
+		if (!futex_bring || futex_bring(address) != 0)
+			return -EFAULT;
+	}
+}
+
+/* EDI is the second word, EBP what is done with it, ESI how many that wait for it are woken. */
+static int wake_by_change(const struct trap_frame *frame)
+{
+	uint32_t old;
+
+	if (frame->edi % sizeof(old))
+		return -EINVAL;
+	if (!user_range_ok(frame->edi, sizeof(old)))
+		return -EFAULT;
+	if (!is_known(frame->ebp))
+		return -ENOSYS;
+	int error = futex_change(frame->edi, changed, frame->ebp, &old);
+
+	if (error)
+		return error;
+	uint32_t woken = wake(frame, ALL_BITS);
+
+	if (holds(old, frame->ebp))
+		woken += wake_and_move(futex_key(frame->edi, frame->ecx), ALL_BITS,
+				       number(frame->esi), 0, (struct futex_key){ 0 });
+	return woken;
+}
+
+/* ---- waiting ---- */
+
+/* A wait that begins again ends when it would have ended. Only WAIT's time is a distance, and
+ * LOCK's is always of the day. */
+static int take_deadline(const struct trap_frame *frame, timespec_reader *take, uint64_t *deadline)
+{
+	uint32_t operation = frame->ecx & ~FUTEX_FLAGS;
+	bool is_of_the_day = operation == FUTEX_LOCK || (frame->ecx & FUTEX_REALTIME_CLOCK);
+	uint64_t ns = 0, now = is_of_the_day ? time_wall_ns() : time_ns();
+
+	*deadline = WAIT_FOREVER;
+	if (!frame->esi)
+		return 0;
+	int error = take(frame->esi, &ns);
+
+	if (operation != WAIT)
+		ns = ns > now ? ns - now : 0;
+	*deadline = current->process->signals.resume_ns ? current->process->signals.resume_ns
+							: time_ns() + ns;
+	return error;
+}
+
+/* A copy may sleep, but not after it has read; and what is shown there may be another memory after
+ * that. So the word is read first, then comes which word it is. */
+static int sleep(const struct trap_frame *frame, uint32_t bits, uint64_t deadline)
+{
+	struct futex_waiter waiter = { .bits = bits };
+	uint32_t value;
+
+	if (copy_from_user(&value, frame->ebx, sizeof(value)) != 0)
+		return -EFAULT;
+	if (value != frame->edx)
+		return -EAGAIN;
+	waiter.key = futex_key(frame->ebx, frame->ecx);
+	futex_hold(&waiter.key);
+	list_append(&waiters, &waiter.link);
+	int result = wait_event_until(&waiter.queue, waiter.is_woken, deadline);
+
+	if (!waiter.is_woken)
+		list_remove(&waiter.link);
+	futex_release(&waiter.key);
+	return waiter.is_woken ? 0 : result;
+}
+
+static int wait(const struct trap_frame *frame, timespec_reader *take, uint32_t bits)
+{
+	uint64_t deadline;
+	int result = take_deadline(frame, take, &deadline);
+
+	if (!result)
+		result = sleep(frame, bits, deadline);
+	bool is_timed = result == -ERESTART && deadline != WAIT_FOREVER;
+
+	current->process->signals.resume_ns = is_timed ? deadline : 0;
+	return is_timed ? -ERESTART_SLEEP : result;
+}
+
+static int lock(struct trap_frame *frame, timespec_reader *take)
+{
+	uint32_t operation = frame->ecx & ~FUTEX_FLAGS;
+	bool has_time = operation == FUTEX_LOCK || operation == FUTEX_LOCK2;
+	uint64_t deadline = WAIT_FOREVER;
+	int error = has_time ? take_deadline(frame, take, &deadline) : 0;
+
+	return error ? error : futex_lock(frame, operation, deadline);
+}
+
+/* A word that programs share must be there, also for calls that do not read it. */
+static bool is_there(const struct trap_frame *frame, uint32_t address)
+{
+	uint32_t value;
+
+	return frame->ecx & FUTEX_PRIVATE || copy_from_user(&value, address, sizeof(value)) == 0;
+}
+
+static int futex(struct trap_frame *frame, timespec_reader *take)
+{
+	uint32_t operation = frame->ecx & ~FUTEX_FLAGS, value;
+
+	if (frame->ebx % sizeof(value))
+		return -EINVAL;
+	if ((operation == WAIT_BITS || operation == WAKE_BITS) && frame->ebp == 0)
+		return -EINVAL;
+	if (!user_range_ok(frame->ebx, sizeof(value)))
+		return -EFAULT;
+	switch (operation) {
+	case WAIT:
+		return wait(frame, take, ALL_BITS);
+	case WAIT_BITS:
+		return wait(frame, take, frame->ebp);
+	}
+	if (!is_there(frame, frame->ebx))
+		return -EFAULT;
+	switch (operation) {
+	case WAKE:
+		return wake(frame, ALL_BITS);
+	case WAKE_BITS:
+		return wake(frame, frame->ebp);
+	case COMPARE_REQUEUE:
+		if (copy_from_user(&value, frame->ebx, sizeof(value)) != 0)
+			return -EFAULT;
+		if (!is_there(frame, frame->edi))
+			return -EFAULT;
+		return value == frame->ebp ? requeue(frame) : -EAGAIN;
+	case REQUEUE:
+		return is_there(frame, frame->edi) ? requeue(frame) : -EFAULT;
+	case WAKE_OP:
+		return wake_by_change(frame);
+	}
+	return futex_lock ? lock(frame, take) : -ENOSYS;
+}
+
+CALL(sys_futex, futex(frame, timespec_from_user))
+CALL(sys_futex64, futex(frame, timespec64_from_user))
+
+static const struct syscall calls[] SYSCALL_TABLE = {
+	{ 240, "futex", "pxdppx", sys_futex },
+	{ 422, "futex_time64", "pxdppx", sys_futex64 },
+};

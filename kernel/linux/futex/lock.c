@@ -1,0 +1,225 @@
+/*
+ * Locks in programs' memory that the kernel hands over: FUTEX_LOCK_PI and its like, for
+ * PTHREAD_PRIO_INHERIT.
+ *
+ *	the word	0: free		7: task 7 has it	7 | WAITERS: and others want it
+ *
+ * The program takes a free one, and gives back one that nobody waits for, without a call. A task
+ * that waits lends its priority to the owner, and to the one that this waits for, as
+ * kernel/task/lock.c does it; the owner gives all loans back with its next call that unlocks. That
+ * call hands the lock to the waiter of highest priority, of equals to the first.
+ *
+ * A word is changed, and waiters are looked at, in steps that do not sleep (futex_change).
+ */
+#include <stddef.h>
+
+#include "kernel/cpu/interrupts.h"
+#include "kernel/lib/errno.h"
+#include "kernel/lib/list.h"
+#include "kernel/lib/startup.h"
+#include "kernel/linux/futex/futex.h"
+#include "kernel/process/process.h"
+#include "kernel/task/lock.h"
+#include "kernel/task/sched.h"
+
+#define INT_BYTES 2 /* of the instruction that calls the kernel */
+
+/* On the stack of the task that waits. */
+struct lock_waiter {
+	struct list link;
+	struct futex_key key;
+	struct task *task;
+	int32_t owner; /* pid of who has the lock */
+	bool is_woken, has_it;
+	struct wait_queue queue;
+};
+
+static struct list waiters = LIST_EMPTY(waiters);
+
+static int priority(const struct task *task)
+{
+	return sched_class->priority(task);
+}
+
+/* The current task waits: its priority is the owner's, and so on. */
+static void lend(struct task *owner)
+{
+	int lent = priority(current);
+
+	for (unsigned depth = 0; owner && depth < DONATION_DEPTH; depth++) {
+		struct list *each = waiters.next;
+
+		if (priority(owner) > lent)
+			sched_donate(owner, lent);
+		while (each != &waiters &&
+		       list_entry(each, struct lock_waiter, link)->task != owner)
+			each = each->next;
+		owner = each == &waiters
+			    ? NULL
+			    : task_find(list_entry(each, struct lock_waiter, link)->owner);
+	}
+}
+
+/* Makes what is lent to a task what those that wait for it have. */
+static void return_loans(struct task *task)
+{
+	int lent = PRIORITY_NONE;
+
+	for (struct list *each = waiters.next; each != &waiters; each = each->next) {
+		const struct lock_waiter *waiter = list_entry(each, struct lock_waiter, link);
+
+		if (waiter->owner == task->pid && priority(waiter->task) < lent)
+			lent = priority(waiter->task);
+	}
+	sched_donate(task, lent);
+}
+
+static struct lock_waiter *highest_waiter(struct futex_key key)
+{
+	struct lock_waiter *best = NULL;
+
+	for (struct list *each = waiters.next; each != &waiters; each = each->next) {
+		struct lock_waiter *waiter = list_entry(each, struct lock_waiter, link);
+
+		if (futex_is_same(waiter->key, key) && !waiter->is_woken &&
+		    (!best || priority(waiter->task) < priority(best->task)))
+			best = waiter;
+	}
+	return best;
+}
+
+/* ---- changes of the word ---- */
+
+static uint32_t tried(uint32_t word, uint32_t task)
+{
+	return word & FUTEX_OWNER ? word : word | task;
+}
+
+static uint32_t locked(uint32_t word, uint32_t task)
+{
+	return word & FUTEX_OWNER ? word | FUTEX_WAITERS : word | task;
+}
+
+static uint32_t unlocked(uint32_t word, uint32_t next)
+{
+	return (word & FUTEX_OWNER) == (uint32_t)current->pid ? next : word;
+}
+
+static uint32_t same(uint32_t word, uint32_t unused)
+{
+	return word;
+}
+
+/* ---- the operations ---- */
+
+/* Signals that have a handler do not end the call: it is made again. Returns 0, -EAGAIN if the lock
+ * must be tried again, or -ETIMEDOUT; after a signal what makes the call again. */
+static int wait(struct trap_frame *frame, struct task *owner, uint64_t deadline)
+{
+	struct lock_waiter waiter = { .key = futex_key(frame->ebx, frame->ecx),
+				      .task = current,
+				      .owner = owner->pid };
+	bool enabled = interrupts_disable();
+
+	futex_hold(&waiter.key);
+	lend(owner);
+	list_append(&waiters, &waiter.link);
+	interrupts_restore(enabled);
+	int result = wait_event_until(&waiter.queue, waiter.is_woken, deadline);
+
+	list_remove(&waiter.link);
+	futex_release(&waiter.key);
+	if (waiter.is_woken)
+		return waiter.has_it ? 0 : -EAGAIN;
+	if (result != -ERESTART)
+		return result;
+	frame->eip -= INT_BYTES;
+	return frame->error_code; /* the call's number */
+}
+
+static int lock(struct trap_frame *frame, bool waits, uint64_t deadline)
+{
+	for (;;) {
+		uint32_t old;
+		int result = futex_change(frame->ebx, waits ? locked : tried, current->pid, &old);
+
+		if (result || !(old & FUTEX_OWNER))
+			return result;
+		if ((old & FUTEX_OWNER) == (uint32_t)current->pid)
+			return -EDEADLK;
+		struct task *owner = task_find(old & FUTEX_OWNER);
+
+		result = owner && waits ? wait(frame, owner, deadline) : owner ? -EAGAIN : -ESRCH;
+		if (result != -EAGAIN || !waits)
+			return result;
+	}
+}
+
+static void hand_over(struct lock_waiter *to)
+{
+	bool enabled = interrupts_disable();
+
+	to->is_woken = to->has_it = true;
+	for (struct list *each = waiters.next; each != &waiters; each = each->next) {
+		struct lock_waiter *waiter = list_entry(each, struct lock_waiter, link);
+
+		if (futex_is_same(waiter->key, to->key))
+			waiter->owner = waiter == to ? 0 : to->task->pid;
+	}
+	return_loans(to->task);
+	wait_wake(&to->queue);
+	interrupts_restore(enabled);
+}
+
+/* The first change brings the page: from then on nothing sleeps. */
+static int unlock(const struct trap_frame *frame)
+{
+	uint32_t old;
+	int error = futex_change(frame->ebx, same, 0, &old);
+	struct lock_waiter *next = highest_waiter(futex_key(frame->ebx, frame->ecx));
+
+	if (error)
+		return error;
+	if ((old & FUTEX_OWNER) != (uint32_t)current->pid)
+		return -EPERM;
+	error = futex_change(frame->ebx, unlocked,
+			     next ? (uint32_t)next->task->pid | FUTEX_WAITERS : 0, &old);
+	if (next)
+		hand_over(next);
+	return_loans(current);
+	return error;
+}
+
+static int operate(struct trap_frame *frame, uint32_t operation, uint64_t deadline)
+{
+	switch (operation) {
+	case FUTEX_LOCK:
+	case FUTEX_LOCK2:
+		return lock(frame, true, deadline);
+	case FUTEX_TRY_LOCK:
+		return lock(frame, false, 0);
+	case FUTEX_UNLOCK:
+		return unlock(frame);
+	}
+	return -ENOSYS;
+}
+
+void futex_owner_died(uint32_t address)
+{
+	struct futex_key key = futex_key(address, 0), private = futex_key(address, FUTEX_PRIVATE);
+
+	for (struct list *each = waiters.next; each != &waiters; each = each->next) {
+		struct lock_waiter *waiter = list_entry(each, struct lock_waiter, link);
+
+		if (!futex_is_same(waiter->key, key) && !futex_is_same(waiter->key, private))
+			continue;
+		waiter->is_woken = true;
+		wait_wake(&waiter->queue);
+	}
+}
+
+static void futex_locks_start(void)
+{
+	futex_lock = operate;
+}
+STARTUP(futex_locks_start)

@@ -1,0 +1,72 @@
+/*
+ * Limits of a program's memory: RLIMIT_AS of all areas, RLIMIT_DATA of those that are its own to
+ * write to, and how many areas there may be (/proc/sys/vm/max_map_count).
+ * https://man7.org/linux/man-pages/man2/getrlimit.2.html
+ */
+#include "kernel/linux/memory/limits.h"
+
+#include "fs/files.h"
+#include "kernel/linux/memory/calls.h"
+#include "kernel/process/process.h"
+#include "kernel/task/sched.h"
+#include "mm/area.h"
+#include "mm/space_layout.h"
+#include "mm/space_map.h"
+
+/* What RLIMIT_DATA counts: private, writable, and no stack. */
+#define DATA_MASK (SPACE_WRITE | AREA_SHARED | AREA_STACK)
+#define DATA	  SPACE_WRITE
+
+static bool is_beyond(uint32_t resource, uint32_t size, uint32_t more)
+{
+	uint32_t limit = current->process->files->limits[resource].soft;
+
+	return limit != UINT32_MAX && (more > limit || size > limit - more);
+}
+
+/* How many bytes of areas are in [start, end) whose flags, as far as in `mask`, are these. */
+static uint32_t bytes_in(uint32_t start, uint32_t end, uint32_t mask, uint32_t flags)
+{
+	const struct area *area;
+	uint32_t bytes = 0;
+
+	while (start < end && (area = area_from(current->space, start)) && area_start(area) < end) {
+		uint32_t from = start > area_start(area) ? start : area_start(area);
+
+		start = end < area->end ? end : area->end;
+		bytes += (area->flags & mask) == flags ? start - from : 0;
+	}
+	return bytes;
+}
+
+static bool has_data_limit(void)
+{
+	return current->process->files->limits[LIMIT_DATA].soft != UINT32_MAX;
+}
+
+/* Would there be more data than its limit, with this many bytes more, without what is in a range?
+ */
+static bool is_too_much_data(uint32_t more, uint32_t start, uint32_t end)
+{
+	return is_beyond(
+	    LIMIT_DATA,
+	    bytes_in(0, STACK_END, DATA_MASK, DATA) - bytes_in(start, end, DATA_MASK, DATA), more);
+}
+
+bool is_too_much(uint32_t more, uint32_t flags, uint32_t start, uint32_t instead)
+{
+	const struct space *space = current->space;
+	uint32_t size = space_size(space), end = start + instead;
+
+	if (space->count > space_areas_most ||
+	    (is_beyond(LIMIT_SPACE, size, more) &&
+	     is_beyond(LIMIT_SPACE, size - bytes_in(start, end, 0, 0), more)))
+		return true;
+	return (flags & DATA_MASK) == DATA && has_data_limit() &&
+	       is_too_much_data(more, start, end);
+}
+
+bool would_be_too_much_data(uint32_t start, uint32_t end)
+{
+	return has_data_limit() && is_too_much_data(bytes_in(start, end, DATA_MASK, 0), 0, 0);
+}

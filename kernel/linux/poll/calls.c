@@ -1,0 +1,359 @@
+/* System calls that wait for one of many files: poll and select. */
+#include <stddef.h>
+
+#include "fs/files.h"
+#include "kernel/abi/poll.h"
+#include "kernel/abi/signal_handler.h"
+#include "kernel/lib/errno.h"
+#include "kernel/lib/string.h"
+#include "kernel/linux/poll/wait.h"
+#include "kernel/syscall/syscall.h"
+#include "kernel/linux/signals/mask.h"
+#include "kernel/linux/files/calls.h"
+#include "kernel/process/process.h"
+#include "kernel/task/time.h"
+#include "mm/user_copy.h"
+#include "kernel/linux/time/user_time64.h"
+#include "kernel/task/wait.h"
+#include "mm/page_alloc.h"
+
+#define FEW	   16u /* waiters that are on the stack */
+#define MANY_ORDER 3   /* pages, as a power of two, for those of FILES_MAX files */
+#define MS	   1000000u
+#define WIDE	   0u /* a unit of time */
+#define SET_WORDS  (FILES_MAX / 32)
+
+_Static_assert(FILES_MAX * POLL_QUEUES * sizeof(struct waiter) <= PAGE_SIZE << MANY_ORDER,
+	       "room for waiters");
+_Static_assert(FILES_MAX * sizeof(struct file *) <= PAGE_SIZE, "room for files");
+
+uint32_t poll_file(struct file *file, uint32_t wanted, struct poll_table *table)
+{
+	uint32_t ready = file->ops->poll ? file->ops->poll(file, table) : POLLIN | POLLOUT;
+
+	ready |= ready & POLLIN ? POLLRDNORM : 0;
+	ready |= ready & POLLOUT ? POLLWRNORM : 0;
+	return ready & (wanted | POLLERR | POLLHUP);
+}
+
+static uint32_t look(uint32_t descriptor, uint32_t wanted, struct poll_table *table)
+{
+	struct file *file = file_opened(files_get(current->process->files, descriptor));
+
+	if (!file)
+		return POLLNVAL;
+	if (table) {
+		file->references++;
+		table->files[table->held++] = file;
+	}
+	return poll_file(file, wanted, table);
+}
+
+static int wait_once(poll_scanner *scan, void *context, struct poll_table *table, uint64_t deadline)
+{
+	table->count = 0;
+	int result = scan(context, table);
+	int error = result ? 0 : wait_any(table->waiters, table->count, deadline);
+
+	while (table->count > 0)
+		wait_leave(&table->waiters[--table->count]);
+	while (table->held > 0)
+		file_release(table->files[--table->held]);
+	if (error == -ETIMEDOUT)
+		return scan(context, NULL);
+	return error ? -ERESTART_SLEEP : result;
+}
+
+/* Scans until something is ready, or until the deadline. */
+static int wait_until(poll_scanner *scan, void *context, struct poll_table *table,
+		      uint64_t deadline)
+{
+	int result;
+
+	do
+		result = wait_once(scan, context, table, deadline);
+	while (result == 0 && (deadline == WAIT_FOREVER || time_ns() < deadline));
+	return result;
+}
+
+int poll_wait_for(poll_scanner *scan, void *context, uint32_t count, uint64_t deadline)
+{
+	uint64_t *resumed = &current->process->signals.resume_ns;
+	struct waiter few[FEW];
+	struct file *few_files[FEW];
+	struct poll_table table = { few, 0, count * POLL_QUEUES, few_files, 0 };
+	int result = scan(context, NULL);
+
+	if (*resumed)
+		deadline = *resumed;
+	*resumed = 0;
+	if (result || deadline == 0)
+		return result;
+	if (table.limit > FEW) {
+		table.waiters = page_alloc(MANY_ORDER);
+		table.files = page_alloc(0);
+	}
+	if (table.waiters && table.files)
+		result = wait_until(scan, context, &table, deadline);
+	else
+		result = -ENOMEM;
+	if (table.limit > FEW && table.files)
+		page_free(table.files, 0);
+	if (table.limit > FEW && table.waiters)
+		page_free(table.waiters, MANY_ORDER);
+	*resumed = result == -ERESTART_SLEEP ? deadline : 0;
+	return result;
+}
+
+/* ---- poll ---- */
+
+struct poll_request {
+	uint32_t address; /* of the program's array */
+	uint32_t count;
+};
+
+static int scan_poll(void *context, struct poll_table *table)
+{
+	const struct poll_request *request = context;
+	int total = 0;
+
+	for (uint32_t i = 0; i < request->count; i++) {
+		uint32_t at = request->address + i * sizeof(struct linux_poll);
+		struct linux_poll poll;
+
+		if (copy_from_user(&poll, at, sizeof(poll)))
+			return -EFAULT;
+		poll.ready =
+		    poll.descriptor < 0 ? 0 : look(poll.descriptor, (uint16_t)poll.events, table);
+		if (copy_to_user(at, &poll, sizeof(poll)))
+			return -EFAULT;
+		total += poll.ready != 0;
+	}
+	return total;
+}
+
+/* What a call's first two arguments ask for. */
+static int poll_until(struct file *unused, const struct trap_frame *frame, uint64_t deadline)
+{
+	struct poll_request request = { frame->ebx, frame->ecx };
+
+	if (request.count > FILES_MAX)
+		return -EINVAL;
+	return poll_wait_for(scan_poll, &request, request.count, deadline);
+}
+
+uint64_t poll_deadline(int32_t milliseconds)
+{
+	if (milliseconds < 0)
+		return WAIT_FOREVER;
+	return milliseconds ? time_ns() + (uint64_t)milliseconds * MS : 0;
+}
+
+CALL(sys_poll, poll_until(NULL, frame, poll_deadline(frame->edx)))
+
+/* ---- select ---- */
+
+enum { READ, WRITE, EXCEPT, SETS };
+
+struct select_request {
+	uint32_t count;	    /* descriptors */
+	uint32_t set[SETS]; /* user addresses, or 0 */
+	uint32_t wanted[SETS][SET_WORDS];
+	uint32_t ready[SETS][SET_WORDS];
+};
+
+static uint32_t set_bytes(const struct select_request *request)
+{
+	return (request->count + 31) / 32 * 4;
+}
+
+static bool has(const uint32_t *set, uint32_t descriptor)
+{
+	return set[descriptor / 32] >> descriptor % 32 & 1;
+}
+
+/* Notes a descriptor in a result if it is wanted there and ready. Returns 1 then. */
+static int note(struct select_request *request, unsigned set, uint32_t descriptor, bool ready)
+{
+	if (!ready || !has(request->wanted[set], descriptor))
+		return 0;
+	request->ready[set][descriptor / 32] |= 1u << descriptor % 32;
+	return 1;
+}
+
+static int scan_select(void *context, struct poll_table *table)
+{
+	struct select_request *request = context;
+	int total = 0;
+
+	memset(request->ready, 0, sizeof(request->ready));
+	for (uint32_t i = 0; i < request->count; i++) {
+		bool wanted = has(request->wanted[READ], i) || has(request->wanted[WRITE], i) ||
+			      has(request->wanted[EXCEPT], i);
+		uint32_t ready = wanted ? look(i, POLLIN | POLLOUT | POLLPRI, table) : 0;
+
+		if (ready & POLLNVAL)
+			return -EBADF;
+		total += note(request, READ, i, ready & (POLLIN | POLLHUP | POLLERR));
+		total += note(request, WRITE, i, ready & (POLLOUT | POLLERR));
+		total += note(request, EXCEPT, i, ready & POLLPRI);
+	}
+	return total;
+}
+
+static int fetch_sets(struct select_request *request)
+{
+	for (unsigned i = 0; i < SETS; i++)
+		if (request->set[i] &&
+		    copy_from_user(request->wanted[i], request->set[i], set_bytes(request)))
+			return -EFAULT;
+	return 0;
+}
+
+static int give_sets(struct select_request *request)
+{
+	for (unsigned i = 0; i < SETS; i++)
+		if (request->set[i] &&
+		    copy_to_user(request->set[i], request->ready[i], set_bytes(request)))
+			return -EFAULT;
+	return 0;
+}
+
+/* What a call's first four arguments ask for. */
+static int select_until(struct file *unused, const struct trap_frame *frame, uint64_t deadline)
+{
+	struct select_request request = {
+		.count = frame->ebx < FILES_MAX ? frame->ebx : FILES_MAX,
+		.set = { frame->ecx, frame->edx, frame->esi },
+	};
+
+	if ((int32_t)frame->ebx < 0)
+		return -EINVAL;
+	int error = fetch_sets(&request);
+
+	if (error)
+		return error;
+	int result = poll_wait_for(scan_select, &request, request.count, deadline);
+
+	if (result >= 0)
+		error = give_sets(&request);
+	return error ? error : result;
+}
+
+/* ---- times and masks ---- */
+
+/* Reads two words at a user address: seconds, and units of `unit` ns; or, if the unit is WIDE, two
+ * words of 64 bits, the second in ns. Address 0: for ever. */
+static int get_deadline(uint32_t address, uint32_t unit, uint64_t *deadline)
+{
+	uint64_t patience;
+	int32_t time[2];
+
+	*deadline = WAIT_FOREVER;
+	if (!address)
+		return 0;
+	if (unit == WIDE) {
+		int error = timespec64_from_user(address, &patience);
+
+		if (error)
+			return error;
+	} else {
+		if (copy_from_user(time, address, sizeof(time)))
+			return -EFAULT;
+		if (time[0] < 0 || time[1] < 0 || (uint32_t)time[1] >= 1000 * MS / unit)
+			return -EINVAL;
+		patience = (uint64_t)time[0] * 1000 * MS + (uint64_t)time[1] * unit;
+	}
+	*deadline = patience ? time_ns() + patience : 0;
+	return 0;
+}
+
+/* Linux writes back how much of the time is left, and ignores an error of that write. */
+static void give_rest(uint32_t address, uint32_t unit, uint64_t deadline)
+{
+	uint64_t now = time_ns(), left = deadline > now ? deadline - now : 0;
+	struct linux_timespec64 wide = timespec64_of(left);
+	struct linux_timespec rest = timespec_of(left);
+
+	if (address && unit == WIDE)
+		copy_to_user(address, &wide, sizeof(wide));
+	rest.nanoseconds /= unit ?: 1;
+	if (address && unit != WIDE)
+		copy_to_user(address, &rest, sizeof(rest));
+}
+
+/* The signals that the program wants blocked meanwhile; address 0: as they are. */
+static int begin_mask(uint32_t address)
+{
+	uint64_t mask;
+
+	if (!address)
+		return 0;
+	if (copy_from_user(&mask, address, sizeof(mask)))
+		return -EFAULT;
+	signal_suspend(mask);
+	return 0;
+}
+
+int poll_masked(struct file *file, const struct trap_frame *frame, uint64_t deadline, uint32_t mask,
+		poll_call *call)
+{
+	int error = begin_mask(mask);
+
+	if (error)
+		return error;
+	int result = call(file, frame, deadline);
+
+	if (result != -ERESTART_SLEEP)
+		signal_resume();
+	return result;
+}
+
+/* With a time, in units of `unit` ns, and a mask, both at user addresses (0: none). */
+static int wait_with(const struct trap_frame *frame, uint32_t time, uint32_t unit, uint32_t mask,
+		     poll_call *call)
+{
+	uint64_t deadline;
+	int error = get_deadline(time, unit, &deadline);
+
+	if (error)
+		return error;
+	int result = poll_masked(NULL, frame, deadline, mask, call);
+
+	give_rest(time, unit, deadline);
+	return result;
+}
+
+CALL(sys_select, wait_with(frame, frame->edi, 1000, 0, select_until))
+static int ppoll(const struct trap_frame *frame, uint32_t unit)
+{
+	if (frame->esi && frame->edi != SIGNAL_MASK_SIZE)
+		return -EINVAL;
+	return wait_with(frame, frame->edx, unit, frame->esi, poll_until);
+}
+
+CALL(sys_ppoll, ppoll(frame, 1))
+CALL(sys_ppoll64, ppoll(frame, WIDE))
+
+static int pselect(const struct trap_frame *frame, uint32_t unit)
+{
+	uint32_t mask[2] = { 0, 0 }; /* its address and size */
+
+	if (frame->ebp && copy_from_user(mask, frame->ebp, sizeof(mask)))
+		return -EFAULT;
+	if (mask[0] && mask[1] != SIGNAL_MASK_SIZE)
+		return -EINVAL;
+	return wait_with(frame, frame->edi, unit, mask[0], select_until);
+}
+
+CALL(sys_pselect6, pselect(frame, 1))
+CALL(sys_pselect6_64, pselect(frame, WIDE))
+
+static const struct syscall calls[] SYSCALL_TABLE = {
+	{ 142, "_newselect", "dpppp", sys_select },
+	{ 168, "poll", "pdd", sys_poll },
+	{ 308, "pselect6", "dppppp", sys_pselect6 },
+	{ 309, "ppoll", "pdppd", sys_ppoll },
+	{ 413, "pselect6_time64", "dppppp", sys_pselect6_64 },
+	{ 414, "ppoll_time64", "pdppd", sys_ppoll64 },
+};

@@ -1,0 +1,447 @@
+/*
+ * epoll: a file that watches other files, and returns those that are ready (epoll(7)).
+ *
+ *	struct epoll --- item --- item --- item		in the order in which they are asked
+ *	  ready queue	   |	    |
+ *			 a file	  a file --- item	of another epoll: file->watches
+ *
+ * Each item waits in the queues of its file, as poll does, but all the time. What waits there is
+ * one kernel thread for all of them: it notes which items were woken, and wakes those who wait for
+ * their epoll. So an epoll has a queue as other files have, and can be polled, or watched, itself.
+ *
+ * An item has no reference to its file. A file knows its items, and when the last descriptor is
+ * closed, and the last call of it is over, it takes them with it (epoll(7), question 6).
+ *
+ * Items are changed and walked with interrupts disabled. Called by system calls, and by the thread.
+ */
+#include <stddef.h>
+
+#include "fs/files.h"
+#include "kernel/abi/epoll.h"
+#include "kernel/abi/poll.h"
+#include "kernel/cpu/interrupts.h"
+#include "kernel/lib/errno.h"
+#include "kernel/lib/list.h"
+#include "kernel/linux/poll/wait.h"
+#include "kernel/linux/files/calls.h"
+#include "kernel/syscall/syscall.h"
+#include "kernel/task/sched.h"
+#include "mm/user_copy.h"
+
+#define EVENTS	  32 /* that one call gives at most */
+#define ITEMS_MAX 32768u
+#define NESTED	  5u  /* epolls in a chain, as on Linux */
+#define PATHS	  64u /* through one epoll that watches another */
+
+#define MODES (EPOLLET | EPOLLONESHOT | EPOLLWAKEUP | EPOLLEXCLUSIVE)
+
+struct epoll {
+	struct list link; /* in `every` */
+	struct file *file;
+	struct list items;
+	struct wait_queue ready;
+};
+
+struct watch {
+	struct list link;   /* in its epoll's items */
+	struct watch *next; /* of the same file */
+	struct epoll *epoll;
+	struct file *file;
+	uint32_t descriptor;
+	struct linux_epoll_event event; /* without events: it has had its one shot */
+	struct waiter places[POLL_QUEUES];
+	bool is_woken; /* since it was asked last */
+};
+
+static struct pool epolls = POOL_INITIALIZER(struct epoll), items = POOL_INITIALIZER(struct watch);
+static struct list every = LIST_EMPTY(every);
+static struct task *thread;
+static const struct file_ops epoll_ops;
+
+static struct watch *item_at(struct list *link)
+{
+	return list_entry(link, struct watch, link);
+}
+
+/* ---- the thread ---- */
+
+/* Notes the wake-ups of an item's file. */
+static bool was_woken(struct watch *item)
+{
+	bool woken = false;
+
+	for (unsigned i = 0; i < POLL_QUEUES; i++) {
+		woken |= item->places[i].is_woken;
+		item->places[i].is_woken = false;
+	}
+	item->is_woken |= woken;
+	return woken;
+}
+
+static bool pass_on(struct epoll *epoll)
+{
+	bool woken = false;
+
+	for (struct list *link = epoll->items.next; link != &epoll->items; link = link->next)
+		woken |= was_woken(item_at(link));
+	if (woken)
+		wait_wake(&epoll->ready);
+	return woken;
+}
+
+/* An epoll's wake-up may be that of another one, which watches it: so until none is woken. */
+static void watch(void *unused)
+{
+	interrupts_disable();
+	for (;;) {
+		bool woken = false;
+
+		for (struct list *link = every.next; link != &every; link = link->next)
+			woken |= pass_on(list_entry(link, struct epoll, link));
+		if (!woken)
+			sched_sleep(TASK_SLEEPING);
+	}
+}
+
+/* ---- items ---- */
+
+static void leave_queues(struct watch *item)
+{
+	for (unsigned i = 0; i < POLL_QUEUES; i++)
+		wait_leave(&item->places[i]);
+}
+
+/* Joins the queues of the item's file, for the thread. Returns which of the wanted events there
+ * are. Like all that polls a file, for a task with a program only, and with interrupts disabled. */
+static uint32_t join_queues(struct watch *item, uint32_t wanted)
+{
+	struct poll_table table = { .waiters = item->places, .limit = POLL_QUEUES };
+	uint32_t ready = poll_file(item->file, wanted, &table);
+
+	while (table.count > 0)
+		item->places[--table.count].task = thread;
+	return ready;
+}
+
+/* With interrupts disabled. */
+static void discard(struct watch *item)
+{
+	struct watch *before = item->file->watches;
+
+	while (before != item && before->next != item)
+		before = before->next;
+	if (before == item)
+		item->file->watches = item->next;
+	before->next = item->next;
+	list_remove(&item->link);
+	leave_queues(item);
+	pool_free(&items, item);
+}
+
+/* The last reference to a file is gone. */
+static void unwatch(struct file *file)
+{
+	bool enabled = interrupts_disable();
+
+	while (file->watches)
+		discard(file->watches);
+	interrupts_restore(enabled);
+}
+
+static void attach(struct epoll *epoll, struct watch *item)
+{
+	item->epoll = epoll;
+	item->next = item->file->watches;
+	item->file->watches = item;
+	item->file->unwatch = unwatch;
+	join_queues(item, 0);
+	list_append(&epoll->items, &item->link);
+}
+
+/* ---- what is ready ---- */
+
+/* The events that the program gets of an item now. A file that has woken the item may have other
+ * queues since then, as a socket that has been connected. */
+static uint32_t ready_of(struct watch *item)
+{
+	uint32_t wanted = item->event.events;
+
+	if (!(wanted & ~MODES) || (wanted & EPOLLET && !item->is_woken))
+		return 0;
+	if (!item->is_woken)
+		return poll_file(item->file, wanted & ~MODES, NULL);
+	leave_queues(item);
+	return join_queues(item, wanted & ~MODES);
+}
+
+/* Gives up to `room` events, and returns how many. Items that were given one go to the end,
+ * so that each has its turn. */
+static int collect(struct epoll *epoll, struct linux_epoll_event *events, int room)
+{
+	bool enabled = interrupts_disable();
+	const struct list *last = epoll->items.previous;
+	struct list *link = &epoll->items, *next = link->next;
+	int count = 0;
+
+	pass_on(epoll);
+	while (link != last && count < room) {
+		link = next;
+		next = link->next;
+		struct watch *item = item_at(link);
+		uint32_t ready = ready_of(item);
+
+		item->is_woken = false;
+		if (!ready)
+			continue;
+		events[count] = item->event;
+		events[count++].events = ready;
+		if (item->event.events & EPOLLONESHOT)
+			item->event.events &= MODES;
+		list_remove(link);
+		list_append(&epoll->items, link);
+	}
+	interrupts_restore(enabled);
+	return count;
+}
+
+static uint32_t epoll_poll(struct file *file, struct poll_table *table)
+{
+	struct epoll *epoll = file->private;
+	bool enabled = interrupts_disable();
+	uint32_t ready = 0;
+
+	poll_add(table, &epoll->ready);
+	pass_on(epoll);
+	for (struct list *link = epoll->items.next; link != &epoll->items; link = link->next)
+		ready |= ready_of(item_at(link)) ? POLLIN : 0;
+	interrupts_restore(enabled);
+	return ready;
+}
+
+/* ---- making one ---- */
+
+static void epoll_release(struct file *file)
+{
+	struct epoll *epoll = file->private;
+	bool enabled = interrupts_disable();
+
+	list_remove(&epoll->link);
+	interrupts_restore(enabled);
+	while (!list_is_empty(&epoll->items)) {
+		enabled = interrupts_disable();
+		discard(item_at(epoll->items.next));
+		interrupts_restore(enabled);
+	}
+	pool_free(&epolls, epoll);
+}
+
+static const struct file_ops epoll_ops = { .poll = epoll_poll, .release = epoll_release };
+
+/* The thread is there from the first epoll on. */
+static bool begin_watch(void)
+{
+	if (thread)
+		return true;
+	thread = kthread_create("epoll", watch, NULL);
+	return thread;
+}
+
+static int epoll_create(uint32_t flags)
+{
+	static struct anonymous kind = { .kind = "[eventpoll]" };
+
+	if (flags & ~O_CLOEXEC)
+		return -EINVAL;
+	struct file *file = begin_watch() ? file_of_pool(&kind, &epoll_ops, &epolls, O_RDWR) : NULL;
+
+	if (!file)
+		return -ENOMEM;
+	struct epoll *epoll = file->private;
+	bool enabled = interrupts_disable();
+
+	epoll->file = file;
+	epoll->items = (struct list)LIST_EMPTY(epoll->items);
+	list_append(&every, &epoll->link);
+	interrupts_restore(enabled);
+	return descriptor_add(file, flags);
+}
+
+static int sys_epoll_create(struct trap_frame *frame)
+{
+	return (int32_t)frame->ebx > 0 ? epoll_create(0) : -EINVAL;
+}
+
+CALL(sys_epoll_create1, epoll_create(frame->ebx))
+
+/* ---- what it watches ---- */
+
+/* Of the chains of epolls that begin with this one and lead up, to those that watch it, or down:
+ * the longest one's length, and how many they are. Longer than NESTED it is not looked at. */
+struct chains {
+	uint32_t length, paths;
+};
+
+static void add_chains(struct chains *to, struct chains more)
+{
+	to->length = more.length >= to->length ? more.length + 1 : to->length;
+	to->paths += more.paths;
+}
+
+static struct chains chains_up(const struct epoll *epoll, uint32_t limit)
+{
+	struct chains chains = { 1, 1 };
+
+	for (const struct watch *item = limit ? epoll->file->watches : NULL; item;
+	     item = item->next)
+		add_chains(&chains, chains_up(item->epoll, limit - 1));
+	return chains;
+}
+
+static bool is_below(const struct epoll *epoll, const struct epoll *sought)
+{
+	bool found = epoll == sought;
+
+	for (struct list *link = epoll->items.next; !found && link != &epoll->items;
+	     link = link->next)
+		if (item_at(link)->file->ops == &epoll_ops)
+			found = is_below(item_at(link)->file->private, sought);
+	return found;
+}
+
+static struct chains chains_down(const struct epoll *epoll, uint32_t limit)
+{
+	struct chains chains = { 1, 1 };
+
+	for (struct list *link = epoll->items.next; limit && link != &epoll->items;
+	     link = link->next)
+		if (item_at(link)->file->ops == &epoll_ops)
+			add_chains(&chains, chains_down(item_at(link)->file->private, limit - 1));
+	return chains;
+}
+
+/* A look at an epoll looks at all below it, once for each way there, which must not take long. A
+ * circle would be a chain without an end. */
+static int nesting_error(const struct epoll *epoll, const struct epoll *watched)
+{
+	struct chains up = chains_up(epoll, NESTED), down = chains_down(watched, NESTED);
+
+	if (up.length + down.length > NESTED || is_below(watched, epoll))
+		return -ELOOP;
+	return up.paths * down.paths > PATHS ? -EINVAL : 0;
+}
+
+static int add(struct file *file, struct file *watched, uint32_t descriptor,
+	       const struct linux_epoll_event *event)
+{
+	int error = watched->ops == &epoll_ops ? nesting_error(file->private, watched->private) : 0;
+
+	if (error)
+		return error;
+	if (items.used >= ITEMS_MAX)
+		return -ENOSPC;
+	struct watch *item = pool_alloc(&items);
+
+	if (!item)
+		return -ENOMEM;
+	item->file = watched;
+	item->descriptor = descriptor;
+	item->event = *event;
+	item->is_woken = true;
+	attach(file->private, item);
+	return 0;
+}
+
+/* With interrupts disabled. */
+static int control(struct file *file, uint32_t operation, uint32_t descriptor, struct file *watched,
+		   const struct linux_epoll_event *event)
+{
+	struct watch *item = watched->watches;
+
+	while (item && (item->epoll != file->private || item->descriptor != descriptor))
+		item = item->next;
+	if (operation == EPOLL_CTL_ADD)
+		return item ? -EEXIST : add(file, watched, descriptor, event);
+	if (operation != EPOLL_CTL_MOD && operation != EPOLL_CTL_DEL)
+		return -EINVAL;
+	if (!item)
+		return -ENOENT;
+	if (operation == EPOLL_CTL_DEL) {
+		discard(item);
+		return 0;
+	}
+	item->event = *event;
+	item->is_woken = true;
+	return 0;
+}
+
+static int change(struct file *file, struct file *watched, const struct trap_frame *frame)
+{
+	struct linux_epoll_event event = { .events = 0 };
+
+	if (frame->ecx != EPOLL_CTL_DEL && copy_from_user(&event, frame->esi, sizeof(event)) != 0)
+		return -EFAULT;
+	if (!file || !watched)
+		return -EBADF;
+	if (!watched->ops->poll)
+		return -EPERM;
+	if (file == watched || file->ops != &epoll_ops)
+		return -EINVAL;
+	event.events |= POLLERR | POLLHUP;
+	bool enabled = interrupts_disable();
+	int result = control(file, frame->ecx, frame->edx, watched, &event);
+
+	if (!result)
+		wait_wake(&((struct epoll *)file->private)->ready);
+	interrupts_restore(enabled);
+	return result;
+}
+
+FILES_CALL(sys_epoll_ctl, 2, edx, change(file_opened(file), file_opened(other), frame))
+
+/* ---- waiting ---- */
+
+struct request {
+	struct epoll *epoll;
+	uint32_t address; /* of the program's array */
+	int room;	  /* events */
+};
+
+static int scan(void *context, struct poll_table *table)
+{
+	const struct request *request = context;
+	struct linux_epoll_event events[EVENTS];
+
+	poll_add(table, &request->epoll->ready);
+	int count = collect(request->epoll, events, request->room);
+
+	if (count > 0 && copy_to_user(request->address, events, count * sizeof(events[0])))
+		return -EFAULT;
+	return count;
+}
+
+static int wait(struct file *file, const struct trap_frame *frame, uint64_t deadline)
+{
+	int32_t room = frame->edx;
+
+	if (room <= 0 || (uint32_t)room > INT32_MAX / sizeof(struct linux_epoll_event))
+		return -EINVAL;
+	if (!user_range_ok(frame->ecx, room * sizeof(struct linux_epoll_event)))
+		return -EFAULT;
+	if (!file || file->ops != &epoll_ops)
+		return file ? -EINVAL : -EBADF;
+	struct request request = { file->private, frame->ecx, room < EVENTS ? room : EVENTS };
+
+	return poll_wait_for(scan, &request, 1, deadline);
+}
+
+FILE_CALL(sys_epoll_wait, wait(file_opened(file), frame, poll_deadline(frame->esi)))
+FILE_CALL(sys_epoll_pwait,
+	  poll_masked(file_opened(file), frame, poll_deadline(frame->esi), frame->edi, wait))
+
+static const struct syscall calls[] SYSCALL_TABLE = {
+	{ 254, "epoll_create", "d", sys_epoll_create },
+	{ 255, "epoll_ctl", "fdfp", sys_epoll_ctl },
+	{ 256, "epoll_wait", "fpdd", sys_epoll_wait },
+	{ 319, "epoll_pwait", "fpddpd", sys_epoll_pwait },
+	{ 329, "epoll_create1", "x", sys_epoll_create1 },
+};

@@ -1,0 +1,441 @@
+/*
+ * Threads: several tasks that are one program.
+ *
+ * Each has a process of its own, with what is a thread's own: blocked and pending signals, the
+ * alternative stack, the words at its end. They share a space, files and actions, which belong to
+ * the first of them, the leader: the process that all others know.
+ *
+ *	leader		pid 7, parent, children, files, space, actions	<-- kill, wait
+ *	  ^ ^		signals that all block are pending here
+ *	  | '-- 8	no parent: nobody asks how it ended
+ *	  '---- 9
+ *
+ * The leader ends last, so nothing that they share is counted. When it calls exit, or the whole
+ * program ends, it waits until it has no followers any more, and then ends as every process does
+ * (kernel/process/exit.c). A follower that calls exec ends all others and takes the leader's place.
+ */
+#include "fs/files.h"
+#include "kernel/abi/capability.h"
+#include "kernel/abi/errno.h"
+#include "kernel/abi/signal_handler.h"
+#include "kernel/cpu/interrupts.h"
+#include "kernel/lib/startup.h"
+#include "kernel/lib/string.h"
+#include "kernel/linux/futex/futex.h"
+#include "kernel/linux/ipc/keys.h"
+#include "kernel/linux/signals/mask.h"
+#include "kernel/linux/time/calls.h"
+#include "kernel/linux/process/thread_local.h"
+#include "kernel/linux/time/posix_timer.h"
+#include "kernel/linux/process/threads.h"
+#include "kernel/process/family.h"
+#include "kernel/process/signal_actions.h"
+#include "kernel/syscall/syscall.h"
+#include "kernel/task/sched.h"
+#include "kernel/task/switch.h"
+#include "kernel/task/task_make.h"
+#include "mm/user_copy.h"
+
+/* What is known of a task besides: after its process, where there is room (task_create). */
+struct thread {
+	struct process process;
+	uint32_t robust_list; /* a user address, or 0 */
+	uint32_t followers;   /* of a leader: how many */
+	uint32_t ending;      /* of a leader: bits */
+	struct use ended; /* what followers had used that are gone; its ticks are a leader's, too */
+};
+
+_Static_assert(sizeof(struct task) + sizeof(struct thread) <= TASK_SIZE, "there is room for both");
+
+/* Bits of a leader's `ending`. */
+#define ENDING_ITSELF 1u /* it waits for its followers to end */
+#define ENDING_ALL    2u /* every task of the program ends, with the leader's status */
+
+/* What set_robust_list is given: a list of locks in the program's memory. */
+struct robust_list {
+	uint32_t first, offset, pending;
+};
+
+#define ROBUST_LIMIT   2048 /* a list may be a circle */
+#define ROBUST_POINTER (~1u)
+
+static struct thread *thread_of(const struct process *process)
+{
+	return (struct thread *)process;
+}
+
+bool program_has_threads(void)
+{
+	return thread_of(current->process->leader)->followers > 0;
+}
+
+/* The next task of the same program after this one (NULL: the first), or NULL. */
+static struct process *next_of(const struct process *leader, const struct process *process)
+{
+	struct task *task = task_next(process ? process->task : NULL);
+
+	while (task && !(task->process && task->process->leader == leader))
+		task = task_next(task);
+	return task ? task->process : NULL;
+}
+
+void program_follow(struct process *child)
+{
+	child->leader = current->process->leader;
+	thread_of(child->leader)->followers++;
+}
+
+bool program_is_ending(void)
+{
+	return thread_of(current->process->leader)->ending & ENDING_ALL;
+}
+
+/* ---- what a task leaves in its program's memory ---- */
+
+/* A lock that the task has: the next one that takes it learns that its owner has died. */
+static void release_lock(uint32_t address)
+{
+	uint32_t word;
+
+	if (address % sizeof(word) || copy_from_user(&word, address, sizeof(word)) != 0 ||
+	    (word & FUTEX_OWNER) != (uint32_t)current->pid)
+		return;
+	const uint32_t died = (word & FUTEX_WAITERS) | FUTEX_OWNER_DIED;
+
+	if (copy_to_user(address, &died, sizeof(died)) != 0 || !(word & FUTEX_WAITERS))
+		return;
+	futex_wake(address, 1);
+	futex_owner_died(address);
+}
+
+/* `pending` is a lock that the task was just taking or releasing. */
+static void release_locks(uint32_t head)
+{
+	struct robust_list list;
+	uint32_t next = 0;
+
+	if (copy_from_user(&list, head, sizeof(list)) != 0)
+		return;
+	for (uint32_t at = list.first & ROBUST_POINTER, i = 0; at != head && i < ROBUST_LIMIT;
+	     at = next & ROBUST_POINTER, i++) {
+		bool is_last = copy_from_user(&next, at, sizeof(next)) != 0;
+
+		if (at != (list.pending & ROBUST_POINTER))
+			release_lock(at + list.offset);
+		if (is_last)
+			break;
+	}
+	if (list.pending)
+		release_lock((list.pending & ROBUST_POINTER) + list.offset);
+}
+
+static void leave_memory(void)
+{
+	struct process *process = current->process;
+	uint32_t list = thread_of(process)->robust_list, word = process->clear_on_exit;
+	const uint32_t zero = 0;
+
+	thread_of(process)->robust_list = process->clear_on_exit = 0;
+	if (process->is_borrowing)
+		return;
+	if (list)
+		release_locks(list);
+	if (word && copy_to_user(word, &zero, sizeof(zero)) == 0)
+		futex_wake(word, 1);
+}
+
+/* ---- the end ---- */
+
+/* Not for the others: one that sleeps for something that is certain ends after that. */
+static void kill_others(const struct process *leader)
+{
+	bool enabled = interrupts_disable();
+
+	for (struct process *each = next_of(leader, NULL); each; each = next_of(leader, each)) {
+		if (each == current->process)
+			continue;
+		each->signals.pending |= SIGNAL_BIT(SIGKILL);
+		signal_update(each);
+		if (each->task->life == TASK_SLEEPING)
+			sched_wake(each->task);
+		sched_continue(each->task);
+	}
+	interrupts_restore(enabled);
+}
+
+static struct use used_by_ended(const struct process *leader)
+{
+	return thread_of(leader)->ended;
+}
+
+/* From the leader's wake-up to task_bury no other task may run: the leader may be gone then. */
+static void __attribute__((noreturn)) end_follower(void)
+{
+	struct process *process = current->process, *leader = process->leader;
+
+	interrupts_disable();
+	preempt_disable();
+	task_unload();
+	current->life = TASK_ZOMBIE;
+	signal_drop_all(process);
+	use_add(&thread_of(leader)->ended, current);
+	leader->task->user_ticks += current->user_ticks;
+	leader->task->system_ticks += current->system_ticks;
+	thread_of(leader)->followers--;
+	wait_wake(&leader->children);
+	task_bury(true);
+}
+
+/* Ends the current task, or (`all`) its program. Returns, in the leader only, when no other task of
+ * the program is left: the status to end with. */
+static int32_t end(int32_t status, bool all)
+{
+	struct process *process = current->process, *leader = process->leader;
+
+	interrupts_enable();
+	leave_memory();
+	if (all && !(thread_of(leader)->ending & ENDING_ALL)) {
+		thread_of(leader)->ending |= ENDING_ALL;
+		leader->status = status;
+		kill_others(leader);
+	}
+	if (process != leader)
+		end_follower();
+	if (!(thread_of(process)->ending & ENDING_ALL))
+		process->status = status;
+	thread_of(process)->ending |= ENDING_ITSELF;
+	wait_wake(&process->children);
+	interrupts_disable();
+	while (process->leader == process && thread_of(process)->followers > 0)
+		wait_sleep_blocked(&process->children);
+	interrupts_enable();
+	if (process->leader != process)
+		end_follower();
+	signal_timers_delete();
+	semaphores_undo();
+	return process->status;
+}
+
+/* ---- exec ---- */
+
+static void move_alarm(struct process *to, struct process *from)
+{
+	if (timer_is_running(&from->alarm))
+		timer_start(&to->alarm, from->alarm.deadline, from->alarm.expire);
+	timer_cancel(&from->alarm);
+	to->alarm_interval = from->alarm_interval;
+	memcpy(to->tick_timers, from->tick_timers, sizeof(to->tick_timers));
+}
+
+/* The current task becomes the leader, with its pid and its family; the old one follows, and ends.
+ */
+static void take_place(struct process *process, struct process *leader)
+{
+	int32_t pid = leader->task->pid;
+
+	leader->task->pid = current->pid;
+	current->pid = pid;
+	for (struct process *each = process_next(NULL); each; each = process_next(each))
+		if (each->parent == leader)
+			each->parent = process;
+	process->parent = leader->parent;
+	leader->parent = NULL;
+	process->exit_signal = leader->exit_signal;
+	process->adopts = leader->adopts;
+	process->death_signal = leader->death_signal;
+	process->is_borrowing = leader->is_borrowing;
+	leader->is_borrowing = false;
+	process->children_user_ticks = leader->children_user_ticks;
+	process->children_system_ticks = leader->children_system_ticks;
+	move_alarm(process, leader);
+	memcpy(process->signals.own, leader->signals.own, sizeof(process->signals.own));
+	process->signals.actions = process->signals.own;
+	process->leader = leader->leader = process;
+	thread_of(process)->followers = 1;
+	thread_of(process)->ended.cycles = thread_of(leader)->ended.cycles;
+	wait_wake(&leader->children);
+}
+
+/* Ends all other tasks of the current program, which is about to be replaced. */
+static int become_alone(void)
+{
+	struct process *process = current->process, *leader = process->leader;
+	struct thread *first = thread_of(leader);
+	uint32_t itself = process != leader;
+
+	if (first->ending & ENDING_ALL)
+		return -EINTR;
+	leave_memory();
+	if (first->followers == 0)
+		return 0;
+	bool enabled = interrupts_disable();
+
+	first->ending |= ENDING_ALL;
+	kill_others(leader);
+	while (first->followers > itself || (itself && !(first->ending & ENDING_ITSELF)))
+		wait_sleep_blocked(&leader->children);
+	if (itself)
+		take_place(process, leader);
+	while (thread_of(process)->followers > 0)
+		wait_sleep_blocked(&process->children);
+	thread_of(process)->ending = 0;
+	interrupts_restore(enabled);
+	return 0;
+}
+
+/* What prctl and clone were asked for, and exec ends. A kernel thread that waits for the end is not
+ * to be sent a signal. */
+static void forget_for_exec(struct process *process)
+{
+	signal_timers_delete();
+	process->files->personality &= ~FILES_KEEPS_RIGHTS;
+	if (process->parent && process_is_program(process->parent))
+		process->exit_signal = SIGCHLD;
+}
+
+static int32_t finish(int32_t status)
+{
+	if (status != PROGRAM_REPLACED)
+		return end(status, true);
+	int error = current->space ? become_alone() : 0;
+
+	if (!error)
+		forget_for_exec(current->process);
+	return error;
+}
+
+/* ---- signals to the program ---- */
+
+static bool takes(const struct process *process, uint64_t bit)
+{
+	return (bit & (~process->signals.blocked | process->signals.awaited)) &&
+	       !(thread_of(process)->ending & ENDING_ITSELF);
+}
+
+/* All tasks stop, and all go on. The one that is chosen gets the signal itself. */
+static void stop_or_continue(const struct process *leader, const struct process *chosen, int signal)
+{
+	uint64_t bit = SIGNAL_BIT(signal);
+	bool stops = (bit & SIGNALS_STOP) && leader->signals.actions[signal - 1].handler == 0;
+
+	for (struct process *each = next_of(leader, NULL); each; each = next_of(leader, each)) {
+		if (each == chosen)
+			continue;
+		if (stops && !(each->signals.blocked & bit)) {
+			each->signals.pending |= bit;
+			signal_update(each);
+			if (each->task->life == TASK_SLEEPING)
+				sched_wake(each->task);
+		}
+		if (signal == SIGCONT) {
+			each->signals.pending &= ~SIGNALS_STOP;
+			sched_continue(each->task);
+		}
+	}
+}
+
+/* The task that it was sent to, if that does not block it; or another one that does not. If all
+ * block it, the leader keeps it (signal_adopt in signals/mask.c). Any context, with interrupts
+ * disabled. */
+static struct process *receiver(struct process *process, int signal,
+				const struct signal_cause *cause)
+{
+	struct process *leader = process->leader, *chosen = process;
+
+	wait_wake(&signal_sent);
+	if (thread_of(leader)->followers == 0 || (cause && cause->code == SI_TKILL) ||
+	    (cause && cause->code == SI_TIMER && process != leader))
+		return process;
+	if (!takes(chosen, SIGNAL_BIT(signal)))
+		chosen = next_of(leader, NULL);
+	while (chosen && !takes(chosen, SIGNAL_BIT(signal)))
+		chosen = next_of(leader, chosen);
+	chosen = chosen ? chosen : leader;
+	stop_or_continue(leader, chosen, signal);
+	return chosen;
+}
+
+/* One that the leader was sent itself stays there. */
+static void adopt(uint64_t set)
+{
+	struct process *process = current->process, *leader = process->leader;
+	struct process_signals *from = &leader->signals;
+	bool enabled = interrupts_disable();
+	uint64_t some = from->pending & from->blocked & set & ~process->signals.pending;
+
+	for (int signal = 1; process != leader && signal <= SIGNALS && some; signal++) {
+		struct signal_cause *cause = &from->causes[signal - 1];
+
+		if (!(some & SIGNAL_BIT(signal)) || cause->code == SI_TKILL)
+			continue;
+		process->signals.causes[signal - 1] = *cause;
+		process->signals.pending |= SIGNAL_BIT(signal);
+		if (!signal_extras->next(from, signal, cause))
+			from->pending &= ~SIGNAL_BIT(signal);
+	}
+	interrupts_restore(enabled);
+}
+
+/* ---- calls ---- */
+
+static int sys_exit(struct trap_frame *frame)
+{
+	process_exit(end((frame->ebx & 0xff) << 8, false));
+}
+
+static int sys_exit_group(struct trap_frame *frame)
+{
+	process_exit(end((frame->ebx & 0xff) << 8, true));
+}
+
+CALL(sys_getpid, current->process->leader->task->pid)
+
+static int sys_getppid(struct trap_frame *frame)
+{
+	const struct process *parent = current->process->leader->parent;
+
+	return parent ? parent->task->pid : 0;
+}
+
+static int sys_set_robust_list(struct trap_frame *frame)
+{
+	if (frame->ecx != sizeof(struct robust_list))
+		return -EINVAL;
+	thread_of(current->process)->robust_list = frame->ebx;
+	return 0;
+}
+
+static int sys_get_robust_list(struct trap_frame *frame)
+{
+	const struct process *process = process_of_call(frame->ebx);
+	const uint32_t size = sizeof(struct robust_list);
+
+	if (!process)
+		return -ESRCH;
+	const uint32_t list = thread_of(process)->robust_list; /* it may end during a copy */
+
+	if (give(frame->ecx, &list, sizeof(list)) != 0)
+		return -EFAULT;
+	return give(frame->edx, &size, sizeof(size));
+}
+
+static const struct syscall calls[] SYSCALL_TABLE = {
+	{ 311, "set_robust_list", "xd", sys_set_robust_list },
+	{ 312, "get_robust_list", "dxx", sys_get_robust_list },
+};
+
+static const struct syscall replacing[] SYSCALL_TABLE_REPLACING = {
+	{ 1, "exit", "d", sys_exit },
+	{ 20, "getpid", "", sys_getpid },
+	{ 64, "getppid", "", sys_getppid },
+	{ 252, "exit_group", "d", sys_exit_group },
+};
+
+static void threads_initialize(void)
+{
+	program_finish = finish;
+	use_of_ended = used_by_ended;
+	signal_receiver = receiver;
+	signal_adopt = adopt;
+}
+STARTUP(threads_initialize)

@@ -1,0 +1,40 @@
+/* Changes which signals the current process blocks: permanently, or for one system call. */
+#include "kernel/linux/signals/mask.h"
+
+#include "kernel/cpu/interrupts.h"
+#include "kernel/process/signal.h"
+
+#define NEVER_BLOCKED (SIGNAL_BIT(SIGKILL) | SIGNAL_BIT(SIGSTOP))
+
+void (*signal_adopt)(uint64_t set);
+struct wait_queue signal_sent;
+
+void signal_block(uint64_t blocked)
+{
+	bool enabled = interrupts_disable();
+
+	if (signal_adopt)
+		signal_adopt(~blocked);
+	current->process->signals.blocked = blocked & ~NEVER_BLOCKED;
+	signal_update(current->process);
+	interrupts_restore(enabled);
+}
+
+void signal_suspend(uint64_t blocked)
+{
+	bool enabled = interrupts_disable();
+
+	current->process->signals.saved = current->process->signals.blocked;
+	current->process->signals.is_suspended = true;
+	trap_return_work |= WORK_SIGNAL; /* so that it comes back in any case */
+	signal_block(blocked);
+	interrupts_restore(enabled);
+}
+
+void signal_resume(void)
+{
+	if (!current->process->signals.is_suspended)
+		return;
+	current->process->signals.is_suspended = false;
+	signal_block(current->process->signals.saved);
+}

@@ -1,0 +1,46 @@
+/* Settings of terminals, with and without speeds: struct termios2 and struct termios. */
+#include "kernel/linux/terminal/settings.h"
+
+#include <stdbool.h>
+
+#include "kernel/abi/errno.h"
+#include "mm/user_copy.h"
+
+/* Bits a second of a code in the control flags; `other` is what BOTHER stands for. */
+static uint32_t speed_of(uint32_t code, uint32_t other)
+{
+	static const uint32_t speeds[] = {
+		0,	 50,	  75,	   110,	    134,     150,     200,     300,
+		600,	 1200,	  1800,	   2400,    4800,    9600,    19200,   38400,
+		57600,	 115200,  230400,  460800,  500000,  576000,  921600,  1000000,
+		1152000, 1500000, 2000000, 2500000, 3000000, 3500000, 4000000,
+	};
+
+	code &= CBAUD;
+	return code == BOTHER ? other : speeds[code < BOTHER ? code : code - BOTHER + B38400];
+}
+
+int terminal_settings_give(const struct linux_termios *settings,
+			   const struct terminal_speeds *speeds, uint32_t address)
+{
+	struct linux_termios2 wide = { *settings, 0, 0 };
+	uint32_t code = settings->control, input = code >> INPUT_SPEED;
+
+	wide.output_speed = speed_of(code, speeds->output);
+	wide.input_speed = input & CBAUD ? speed_of(input, speeds->input) : wide.output_speed;
+	return give(address, &wide, sizeof(wide));
+}
+
+int terminal_settings_take(struct linux_termios *settings, struct terminal_speeds *speeds,
+			   uint32_t command, uint32_t address)
+{
+	bool has_speeds = command >= TCSETS2;
+	struct linux_termios2 wide = { .input_speed = speeds->input,
+				       .output_speed = speeds->output };
+
+	if (copy_from_user(&wide, address, has_speeds ? sizeof(wide) : sizeof(wide.settings)))
+		return -EFAULT;
+	*settings = wide.settings;
+	*speeds = (struct terminal_speeds){ wide.input_speed, wide.output_speed };
+	return 0;
+}

@@ -1,0 +1,479 @@
+/*
+ * Terminals with settings (termios), sessions and job control.
+ *
+ *	the other end  -->  line_type  -->  echo to the other end
+ *				| a whole line
+ *	program  <--  terminal_read  <--  line_take  <--wakes--  readers
+ *
+ * ^C goes to the process group in front: the program that the kernel has started, or the one that a
+ * shell has put there. A process of the terminal's session in another group is in the background:
+ * it is stopped when it reads.
+ *
+ * The other end is a keyboard and a screen (kernel/linux/terminal/console.c), or a program
+ * (kernel/linux/terminal/pty.c). The line is touched with interrupts disabled.
+ */
+#include "kernel/linux/terminal/terminal.h"
+
+#include <stddef.h>
+
+#include "fs/linux/poll.h"
+#include "fs/tty/tty.h"
+#include "kernel/abi/file.h"
+#include "kernel/abi/poll.h"
+#include "kernel/cpu/interrupts.h"
+#include "kernel/lib/errno.h"
+#include "kernel/process/family.h"
+#include "kernel/process/signal_actions.h"
+#include "kernel/task/time.h"
+
+#define TENTH_OF_NS 100000000ull
+
+static struct terminal *terminals;
+
+struct terminal *terminal_find(uint32_t device)
+{
+	struct terminal *terminal = terminals;
+
+	while (terminal && terminal->device != device)
+		terminal = terminal->next;
+	return terminal;
+}
+
+/* The current process's terminal, or NULL. */
+static struct terminal *own(void)
+{
+	return terminal_find(current->process->tty);
+}
+
+/* ^C, for the group in the foreground; at boot there is none. */
+static void signal_foreground(struct line *line, int signal)
+{
+	int32_t group = *((struct terminal *)line)->foreground;
+
+	if (group > 0)
+		signal_send_group(group, signal);
+}
+
+void terminal_add(struct terminal *terminal)
+{
+	line_initialize(&terminal->line, terminal->hardware->put, signal_foreground);
+	terminal->next = terminals;
+	terminals = terminal;
+}
+
+void terminal_remove(struct terminal *terminal)
+{
+	struct terminal **at = &terminals;
+
+	while (*at != terminal)
+		at = &(*at)->next;
+	*at = terminal->next;
+}
+
+/* ---- job control ---- */
+
+static bool is_own(const struct terminal *terminal)
+{
+	return current->process->tty == terminal->device;
+}
+
+/* A task in the background that touches its terminal is stopped, with its group: -ERESTART; or
+ * -EIO, if no process could continue it. One that ignores or blocks the signal goes on: 0. */
+static int check_background(const struct terminal *terminal, int signal)
+{
+	int32_t foreground = *terminal->foreground;
+
+	if (!is_own(terminal) || current->process->pgrp == foreground || foreground == 0)
+		return 0;
+	if ((current->process->signals.blocked & SIGNAL_BIT(signal)) ||
+	    signal_is_ignored(current->process, signal))
+		return signal == SIGTTIN ? -EIO : 0;
+	if (process_group_is_orphaned(current->process))
+		return -EIO;
+	signal_send_group(current->process->pgrp, signal);
+	return -ERESTART;
+}
+
+/* Its session has no terminal any more. */
+static void clear_session(struct terminal *terminal)
+{
+	for (struct process *each = process_next(NULL); each; each = process_next(each))
+		if (each->session == terminal->session && each->tty == terminal->device)
+			each->tty = 0;
+	terminal->session = *terminal->foreground = 0;
+}
+
+/* Makes it the terminal of the current session, if the task leads one that has none; another
+ * session loses it only if the caller `steals` it, which root may. */
+static int acquire(struct terminal *terminal, bool steals)
+{
+	bool leads = current->process->session == current->pid;
+
+	if (leads && is_own(terminal))
+		return 0;
+	if (!leads || current->process->tty != 0 || (terminal->session != 0 && !steals))
+		return -EPERM;
+	if (terminal->session != 0)
+		clear_session(terminal);
+	terminal->session = current->process->session;
+	*terminal->foreground = current->process->pgrp;
+	current->process->tty = terminal->device;
+	return 0;
+}
+
+/* The terminal is no longer that of its session. */
+static void part(struct terminal *terminal)
+{
+	signal_foreground(&terminal->line, SIGHUP);
+	signal_foreground(&terminal->line, SIGCONT);
+	clear_session(terminal);
+}
+
+/* The session's leader gives the terminal up for the whole session, other processes for themselves.
+ */
+static int give_up(struct terminal *terminal)
+{
+	if (!is_own(terminal))
+		return -ENOTTY;
+	current->process->tty = 0;
+	if (current->process->session == current->pid)
+		part(terminal);
+	return 0;
+}
+
+/* The current task ends: if it leads the terminal's session, that loses the terminal. */
+static void leave(void)
+{
+	struct terminal *terminal = own();
+
+	if (terminal && current->process->session == current->pid)
+		give_up(terminal);
+}
+
+void (*tty_leave)(void) = leave;
+
+void terminal_hang_up(struct terminal *terminal)
+{
+	struct process *leader = terminal->session ? process_find(terminal->session) : NULL;
+
+	terminal->is_hung_up = true;
+	if (leader && leader->pgrp != *terminal->foreground) {
+		signal_send(leader, SIGHUP);
+		signal_send(leader, SIGCONT);
+	}
+	part(terminal);
+	wait_wake(&terminal->readers);
+	wait_wake(&terminal->writers);
+}
+
+/* The session of a group, or of the process with that pid; 0: there is neither. */
+static int32_t session_of(int32_t group)
+{
+	const struct process *process = process_next(NULL);
+
+	while (process && process->pgrp != group)
+		process = process_next(process);
+	process = process ? process : process_find(group);
+	return process ? process->session : 0;
+}
+
+static int set_foreground(struct terminal *terminal, uint32_t argument)
+{
+	int32_t group;
+	int error = check_background(terminal, SIGTTOU);
+
+	if (error)
+		return error == -EIO ? -ENOTTY : error;
+	if (copy_from_user(&group, argument, sizeof(group)))
+		return -EFAULT;
+	if (group < 0)
+		return -EINVAL;
+	if (!is_own(terminal) || terminal->session != current->process->session)
+		return -ENOTTY;
+	int32_t session = session_of(group);
+
+	if (session != terminal->session)
+		return session ? -EPERM : -ESRCH;
+	*terminal->foreground = group;
+	return 0;
+}
+
+/* ---- opening, reading, writing ---- */
+
+int terminal_open(struct file *file, struct terminal *terminal)
+{
+	file->private = terminal;
+	terminal->files++;
+	if (!(file->flags & O_NOCTTY) && file_readable(file))
+		acquire(terminal, false); /* without it the process may still write */
+	return 0;
+}
+
+static void terminal_release(struct file *file)
+{
+	struct terminal *terminal = file->private;
+
+	if (--terminal->files == 0)
+		terminal->hardware->leave(terminal);
+}
+
+static uint32_t available(const struct terminal *terminal)
+{
+	return line_available(&terminal->line);
+}
+
+/* Without ICANON: VMIN bytes, or fewer when VTIME tenths of a second pass. */
+static int wait_for_bytes(struct terminal *terminal, uint32_t wanted)
+{
+	struct wait_queue *readers = &terminal->readers;
+	uint32_t least = terminal->line.settings.characters[VMIN];
+	uint64_t patience = terminal->line.settings.characters[VTIME] * TENTH_OF_NS;
+	int error = 0;
+
+	if (least > wanted)
+		least = wanted;
+	if (least == 0 && patience > 0)
+		error = wait_event_until(readers, terminal->is_hung_up || available(terminal) > 0,
+					 time_ns() + patience);
+	else if (least > 0)
+		error = wait_event(readers, terminal->is_hung_up ||
+						available(terminal) >= (patience ? 1 : least));
+	while (!error && patience > 0 && available(terminal) < least && !terminal->is_hung_up) {
+		uint32_t seen = available(terminal);
+
+		error =
+		    wait_event_until(readers, terminal->is_hung_up || available(terminal) != seen,
+				     time_ns() + patience);
+	}
+	return error == -ETIMEDOUT ? 0 : error;
+}
+
+/* Waits until there is something to read; without ICANON that may be nothing. */
+static int wait_for_input(struct terminal *terminal, uint32_t flags, uint32_t wanted)
+{
+	if (available(terminal) > 0 || terminal->is_hung_up)
+		return 0;
+	if (flags & O_NONBLOCK)
+		return -EAGAIN;
+	if (!(terminal->line.settings.local & ICANON))
+		return wait_for_bytes(terminal, wanted);
+	return wait_event(&terminal->readers, terminal->is_hung_up || available(terminal) > 0);
+}
+
+/* At most one line. It goes through the stack in pieces, because the ring may only be touched with
+ * interrupts disabled, and the program's memory only with interrupts enabled. */
+static int terminal_read(struct file *file, struct buffer *to, uint64_t offset)
+{
+	struct terminal *terminal = file->private;
+	char chunk[TERMINAL_CHUNK];
+	int done = 0;
+	bool is_end = to->length == 0;
+	int error = is_end ? 0 : check_background(terminal, SIGTTIN);
+
+	if (!error && !is_end)
+		error = wait_for_input(terminal, file->flags, to->length);
+	if (error)
+		return error;
+	while (to->length > 0 && !is_end) {
+		uint32_t size = to->length < sizeof(chunk) ? to->length : sizeof(chunk);
+		uint32_t count = line_take(&terminal->line, chunk, size, &is_end);
+		int moved = buffer_put(to, chunk, count);
+
+		if (moved < 0)
+			return done ? done : moved;
+		done += moved;
+		if ((uint32_t)moved < count || count == 0)
+			break;
+	}
+	terminal->hardware->resume(terminal);
+	return done;
+}
+
+static bool can_write(const struct terminal *terminal)
+{
+	return terminal->is_hung_up || terminal->hardware->has_room(terminal);
+}
+
+static int wait_for_room(struct terminal *terminal, uint32_t flags)
+{
+	if (flags & O_NONBLOCK && !can_write(terminal))
+		return -EAGAIN;
+	int error = wait_event(&terminal->writers, can_write(terminal));
+
+	return error || !terminal->is_hung_up ? error : -EIO;
+}
+
+/* Through the stack as well: the screen and the serial line are written with interrupts disabled.
+ */
+static int terminal_write(struct file *file, struct buffer *from, uint64_t offset)
+{
+	struct terminal *terminal = file->private;
+	char chunk[TERMINAL_CHUNK];
+	int done = 0;
+	bool stops = terminal->line.settings.local & TOSTOP;
+	int error = stops ? check_background(terminal, SIGTTOU) : 0;
+
+	if (error)
+		return error;
+	while (from->length > 0) {
+		int moved = buffer_take(from, chunk, sizeof(chunk));
+
+		error = moved < 0 ? moved : wait_for_room(terminal, file->flags);
+		if (error)
+			return done ? done : error;
+		line_output(&terminal->line, chunk, moved);
+		done += moved;
+	}
+	return done;
+}
+
+static uint32_t terminal_poll(struct file *file, struct poll_table *table)
+{
+	struct terminal *terminal = file->private;
+
+	poll_add(table, &terminal->readers);
+	poll_add(table, &terminal->writers);
+	if (terminal->is_hung_up)
+		return POLLIN | POLLOUT | POLLERR | POLLHUP;
+	return (available(terminal) > 0 ? POLLIN : 0) | (can_write(terminal) ? POLLOUT : 0);
+}
+
+/* ---- ioctl ---- */
+
+static int set_settings(struct terminal *terminal, uint32_t command, uint32_t argument)
+{
+	struct linux_termios settings;
+	int error = check_background(terminal, SIGTTOU);
+
+	if (!error)
+		error = terminal_settings_take(&settings, &terminal->speeds, command, argument);
+	if (error)
+		return error;
+	line_set(&terminal->line, &settings, command == TCSETSF || command == TCSETSF2);
+	terminal->hardware->resume(terminal);
+	return 0;
+}
+
+static int set_window(struct terminal *terminal, uint32_t argument)
+{
+	struct linux_window_size before = terminal->window, wanted;
+
+	if (copy_from_user(&wanted, argument, sizeof(wanted)))
+		return -EFAULT;
+	terminal->window = wanted;
+	if (wanted.rows != before.rows || wanted.columns != before.columns)
+		signal_foreground(&terminal->line, SIGWINCH);
+	return 0;
+}
+
+/* Only processes whose controlling terminal it is may ask. */
+static int control_session(const struct terminal *terminal, uint32_t command, uint32_t argument)
+{
+	int32_t value = command == TIOCGPGRP ? *terminal->foreground : terminal->session;
+
+	return is_own(terminal) ? give(argument, &value, sizeof(value)) : -ENOTTY;
+}
+
+/* A byte of the program's, as if it had been typed: root may do this to every terminal. */
+static int type_for(struct terminal *terminal, uint32_t argument)
+{
+	uint8_t byte;
+
+	if (copy_from_user(&byte, argument, sizeof(byte)))
+		return -EFAULT;
+	bool enabled = interrupts_disable();
+
+	line_type(&terminal->line, byte);
+	interrupts_restore(enabled);
+	wait_wake(&terminal->readers);
+	return 0;
+}
+
+/* Commands about what is on its way, which a task in the background may not give. All output is out
+ * at once, and nothing stops it. */
+static int control_flow(struct terminal *terminal, uint32_t command, uint32_t argument)
+{
+	int error = check_background(terminal, SIGTTOU);
+
+	if (error || command == TCSBRK || command == TCSBRKP)
+		return error;
+	if (argument > (command == TCFLSH ? TCIOFLUSH : TCION))
+		return -EINVAL;
+	if (command == TCFLSH && argument != TCOFLUSH) {
+		line_flush(&terminal->line);
+		terminal->hardware->resume(terminal);
+	}
+	return 0;
+}
+
+static int control_line(struct terminal *terminal, uint32_t command, uint32_t argument)
+{
+	const struct linux_termios *settings = &terminal->line.settings;
+	uint32_t count = available(terminal), zero = 0;
+
+	switch (command) {
+	case TCGETS:
+		return give(argument, settings, sizeof(*settings));
+	case TCGETS2:
+		return terminal_settings_give(settings, &terminal->speeds, argument);
+	case TCSETS:
+	case TCSETSW:
+	case TCSETSF:
+	case TCSETS2:
+	case TCSETSW2:
+	case TCSETSF2:
+		return set_settings(terminal, command, argument);
+	case TCSBRK:
+	case TCSBRKP:
+	case TCXONC:
+	case TCFLSH:
+		return control_flow(terminal, command, argument);
+	case FIONREAD:
+		return give(argument, &count, sizeof(count));
+	case TIOCOUTQ:
+	case TIOCGETD: /* 0: the only discipline */
+		return give(argument, &zero, sizeof(zero));
+	}
+	return -ENOTTY;
+}
+
+int terminal_control(struct terminal *terminal, uint32_t command, uint32_t argument)
+{
+	if (terminal->is_hung_up)
+		return command == TIOCSPGRP ? -ENOTTY : -EIO;
+	switch (command) {
+	case TIOCGWINSZ:
+		return give(argument, &terminal->window, sizeof(terminal->window));
+	case TIOCSWINSZ:
+		return set_window(terminal, argument);
+	case TIOCGPGRP:
+	case TIOCGSID:
+		return control_session(terminal, command, argument);
+	case TIOCSPGRP:
+		return set_foreground(terminal, argument);
+	case TIOCSCTTY:
+		return acquire(terminal, argument == 1);
+	case TIOCNOTTY:
+		return give_up(terminal);
+	case TIOCSTI:
+		return type_for(terminal, argument);
+	case TIOCEXCL: /* root may still open it */
+	case TIOCNXCL:
+		return 0;
+	}
+	return control_line(terminal, command, argument);
+}
+
+static int control(struct file *file, uint32_t command, uint32_t argument)
+{
+	return terminal_control(file->private, command, argument);
+}
+
+const struct file_ops terminal_ops = {
+	.read = terminal_read,
+	.write = terminal_write,
+	.control = control,
+	.poll = terminal_poll,
+	.release = terminal_release,
+	.is_stream = true,
+};

@@ -1,0 +1,54 @@
+/* Terminals with settings, sessions and job control: the console, and pseudo-terminals. */
+#pragma once
+
+#include "fs/file.h"
+#include "fs/linux/line.h"
+#include "kernel/abi/terminal_modes.h"
+#include "kernel/task/wait.h"
+#include "kernel/linux/terminal/settings.h"
+
+struct terminal;
+
+/* What is at the other end of a terminal: a keyboard and a screen, or a program. */
+struct terminal_hardware {
+	/* Shows a piece of text; only after has_room, unless it is an echo, which may be lost. */
+	void (*put)(struct line *line, const char *text, uint32_t length);
+	bool (*has_room)(const struct terminal *terminal); /* for TERMINAL_CHUNK bytes and more */
+	/* A program has taken what was typed: more can come. */
+	void (*resume)(struct terminal *terminal);
+	/* The last file is closed. */
+	void (*leave)(struct terminal *terminal);
+};
+
+#define TERMINAL_CHUNK 256u
+
+struct terminal {
+	struct line line; /* first: the two have one address */
+	const struct terminal_hardware *hardware;
+	uint32_t device;     /* as in struct process */
+	int32_t session;     /* whose terminal it is; 0: nobody's */
+	int32_t *foreground; /* the process group in front; 0: none */
+	struct terminal_speeds speeds;
+	struct linux_window_size window;
+	struct wait_queue readers, writers; /* wake when something can be read, or written */
+	uint32_t files;			    /* that are open */
+	bool is_hung_up;		    /* nobody is at the other end any more */
+	struct terminal *next;
+};
+
+/* Adds a zeroed terminal whose hardware, device and foreground are set; takes it away. */
+void terminal_add(struct terminal *terminal);
+void terminal_remove(struct terminal *terminal);
+
+/* NULL: there is none with this device number. */
+struct terminal *terminal_find(uint32_t device);
+
+/* The other end has gone: reads get the end, writes -EIO, the session SIGHUP. */
+void terminal_hang_up(struct terminal *terminal);
+
+/* For the operations of files: opens one, which belongs to the terminal then; and ioctl. */
+int terminal_open(struct file *file, struct terminal *terminal);
+int terminal_control(struct terminal *terminal, uint32_t command, uint32_t argument);
+
+/* What a program can do with a terminal that is open; the operation open is missing. */
+extern const struct file_ops terminal_ops;

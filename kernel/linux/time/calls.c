@@ -1,0 +1,493 @@
+/*
+ * System calls about time: reading the clocks, the processor time used, and sleeping.
+ *
+ * A sleep that a signal interrupts returns -ERESTART_SLEEP; if the call is made again, it must not
+ * begin again from the start, so its deadline is kept in the process (resume_ns):
+ *
+ *	nanosleep(10 s)	at 100 s: the deadline is 110 s
+ *			at 103 s SIGSTOP, at 107 s SIGCONT: sleeps on, until 110 s
+ */
+#include "kernel/linux/time/calls.h"
+
+#include <stddef.h>
+
+#include "fs/files.h"
+#include "kernel/abi/signal_handler.h"
+#include "kernel/lib/divide.h"
+#include "kernel/lib/errno.h"
+#include "kernel/lib/startup.h"
+#include "kernel/linux/time/processor_time.h"
+#include "kernel/syscall/syscall.h"
+#include "kernel/process/signal.h"
+#include "kernel/task/time.h"
+#include "fs/vfs/wall_time.h"
+#include "kernel/task/timer.h"
+#include "mm/user_copy.h"
+#include "kernel/linux/time/user_time64.h"
+#include "kernel/task/wait.h"
+#include "mm/space_map.h"
+
+#define NS	    NANOSECONDS_PER_SECOND
+#define US_PER_TICK (1000000 / TICKS_PER_SECOND)
+#define NS_PER_TICK (NS / TICKS_PER_SECOND)
+
+/* A clock of processor time: the pid, inverted, above these bits. */
+#define CLOCK_PID_SHIFT 3
+#define CLOCK_OF_THREAD 4u
+#define CLOCK_KINDS	3u
+#define CLOCK_OF_USE	2u
+
+/* ---- clocks ---- */
+
+struct use (*use_of_ended)(const struct process *leader);
+
+/* The task that runs was charged at the last tick or switch. */
+void use_add(struct use *sum, const struct task *task)
+{
+	sum->cycles += task->schedule.total;
+	if (task == current)
+		sum->cycles += time_stamp() - task->schedule.started;
+	sum->user_ticks += task->user_ticks;
+	sum->system_ticks += task->system_ticks;
+}
+
+/* What a program's tasks have used, also those that have ended: their ticks are the leader's. */
+static struct use use_of_program(const struct process *leader)
+{
+	struct use use = { use_of_ended ? use_of_ended(leader).cycles : 0, 0, 0 };
+
+	for (const struct task *task = task_next(NULL); task; task = task_next(task))
+		if (task->process && task->process->leader == leader)
+			use_add(&use, task);
+	return use;
+}
+
+/* Of a task alone. */
+static struct use use_of_task(const struct task *task)
+{
+	struct use use = { 0 };
+
+	use_add(&use, task);
+	if (use_of_ended && task->process->leader == task->process) {
+		use.user_ticks -= use_of_ended(task->process).user_ticks;
+		use.system_ticks -= use_of_ended(task->process).system_ticks;
+	}
+	return use;
+}
+
+/* Linux's clock of another task or program: its number inverted, and what is meant by it. */
+static int read_clock_of(uint32_t clock, uint64_t *ns)
+{
+	int32_t pid = ~((int32_t)clock >> CLOCK_PID_SHIFT);
+	const struct task *task = task_find(pid ? pid : current->pid);
+
+	if ((clock & CLOCK_KINDS) != CLOCK_OF_USE || !task || !task->process)
+		return -EINVAL;
+	const struct process *leader = task->process->leader;
+
+	if (!(clock & CLOCK_OF_THREAD))
+		*ns = time_of_cycles(use_of_program(leader).cycles);
+	else if (leader == current->process->leader)
+		*ns = time_of_cycles(use_of_task(task).cycles);
+	else
+		return -EINVAL;
+	return 0;
+}
+
+/* One clock for the time of day, one that only runs, and those of processor time. */
+static int clock_read(uint32_t clock, uint64_t *ns)
+{
+	switch (clock) {
+	case CLOCK_REALTIME:
+	case CLOCK_REALTIME_COARSE:
+	case CLOCK_TAI:
+		*ns = time_wall_ns();
+		return 0;
+	case CLOCK_MONOTONIC:
+	case CLOCK_MONOTONIC_RAW:
+	case CLOCK_MONOTONIC_COARSE:
+	case CLOCK_BOOTTIME:
+		*ns = time_ns();
+		return 0;
+	case CLOCK_PROCESS_CPUTIME_ID:
+		*ns = time_of_cycles(use_of_program(current->process->leader).cycles);
+		return 0;
+	case CLOCK_THREAD_CPUTIME_ID:
+		*ns = time_of_cycles(use_of_task(current).cycles);
+		return 0;
+	default:
+		return (int32_t)clock < 0 ? read_clock_of(clock, ns) : -EINVAL;
+	}
+}
+
+/* Writes a time to a user address: as Linux's new structure, or the old one. */
+typedef int teller(uint32_t address, uint64_t ns);
+
+static int give_timespec64(uint32_t address, uint64_t ns)
+{
+	const struct linux_timespec64 time = timespec64_of(ns);
+
+	return give(address, &time, sizeof(time));
+}
+
+static int give_timespec(uint32_t address, uint64_t ns)
+{
+	const struct linux_timespec time = timespec_of(ns);
+
+	return give(address, &time, sizeof(time));
+}
+
+static int show_clock(uint32_t clock, uint32_t address, teller *tell)
+{
+	uint64_t ns;
+	int error = clock_read(clock, &ns);
+
+	return error ? error : tell(address, ns);
+}
+
+CALL(sys_clock_gettime, show_clock(frame->ebx, frame->ecx, give_timespec))
+CALL(sys_clock_gettime64, show_clock(frame->ebx, frame->ecx, give_timespec64))
+
+static int show_resolution(uint32_t clock, uint32_t address, teller *tell)
+{
+	uint64_t ns;
+	int error = clock_read(clock, &ns);
+
+	return error || !address ? error : tell(address, 1);
+}
+
+CALL(sys_clock_getres, show_resolution(frame->ebx, frame->ecx, give_timespec))
+CALL(sys_clock_getres64, show_resolution(frame->ebx, frame->ecx, give_timespec64))
+
+static struct linux_timeval timeval_of(uint64_t ns)
+{
+	const struct linux_timespec time = timespec_of(ns);
+
+	return (struct linux_timeval){ time.seconds, time.nanoseconds / 1000 };
+}
+
+static int sys_gettimeofday(struct trap_frame *frame)
+{
+	static const uint32_t utc[2];
+	const struct linux_timeval now = timeval_of(time_wall_ns());
+
+	if (frame->ebx && give(frame->ebx, &now, sizeof(now)) != 0)
+		return -EFAULT;
+	return frame->ecx ? give(frame->ecx, utc, sizeof(utc)) : 0;
+}
+
+static int sys_time(struct trap_frame *frame)
+{
+	int32_t now = timespec_of(time_wall_ns()).seconds;
+
+	if (frame->ebx && give(frame->ebx, &now, sizeof(now)) != 0)
+		return -EFAULT;
+	return now;
+}
+
+/* ---- what was used ---- */
+
+static struct linux_timeval timeval_of_ticks(uint32_t ticks)
+{
+	return (struct linux_timeval){ ticks / TICKS_PER_SECOND,
+				       ticks % TICKS_PER_SECOND * US_PER_TICK };
+}
+
+struct linux_usage usage_of_ticks(uint32_t user, uint32_t system)
+{
+	return (struct linux_usage){
+		.user = timeval_of_ticks(user),
+		.system = timeval_of_ticks(system),
+	};
+}
+
+/* Ticks of the program, and of its children; returns the ticks since boot. */
+static int sys_times(struct trap_frame *frame)
+{
+	const struct process *leader = current->process->leader;
+	const struct use use = use_of_program(leader);
+	const struct linux_times times = { use.user_ticks, use.system_ticks,
+					   leader->children_user_ticks,
+					   leader->children_system_ticks };
+
+	if (frame->ebx && give(frame->ebx, &times, sizeof(times)) != 0)
+		return -EFAULT;
+	return (uint32_t)divide64(time_ns(), NS_PER_TICK, NULL) & INT32_MAX;
+}
+
+static int sys_getrusage(struct trap_frame *frame)
+{
+	struct process *leader = current->process->leader;
+	struct use use = use_of_program(leader);
+	struct linux_usage usage;
+
+	if (frame->ebx == USAGE_SELF || frame->ebx == USAGE_THREAD) {
+		if (frame->ebx == USAGE_THREAD)
+			use = use_of_task(current);
+		usage = usage_of_ticks(use.user_ticks, use.system_ticks);
+		usage.involuntary_switches = current->preemptions;
+		usage.voluntary_switches = current->switches - current->preemptions;
+		usage.largest_size = space_size(current->space) / 1024;
+	} else if ((int32_t)frame->ebx == USAGE_CHILDREN) {
+		usage = usage_of_ticks(leader->children_user_ticks, leader->children_system_ticks);
+	} else {
+		return -EINVAL;
+	}
+	return give(frame->ecx, &usage, sizeof(usage));
+}
+
+/* ---- sleeping ---- */
+
+/* In no queue: only a signal or the deadline ends this. */
+static int sleep_until(uint64_t deadline)
+{
+	int result;
+
+	while ((result = wait_any(NULL, 0, deadline)) == 0)
+		;
+	return result == -ERESTART ? -ERESTART_SLEEP : 0;
+}
+
+/* If a signal has interrupted it and the call begins again, the deadline of the first time counts.
+ */
+static int sleep_for(uint64_t ns, uint64_t *left)
+{
+	uint64_t deadline = current->process->signals.resume_ns;
+
+	if (deadline == 0)
+		deadline = time_ns() + ns;
+	int result = sleep_until(deadline);
+	uint64_t now = time_ns();
+
+	current->process->signals.resume_ns = result ? deadline : 0;
+	*left = deadline > now ? deadline - now : 0;
+	return result;
+}
+
+/* Until a time of a clock. What it shows runs as fast as time_ns() does. */
+static int sleep_until_clock(uint32_t clock, uint64_t time)
+{
+	uint64_t shown;
+	int error = clock_read(clock, &shown);
+
+	if (error || time <= shown)
+		return error;
+	return sleep_until(time_ns() + (time - shown));
+}
+
+/* `time` and `rest` are user addresses. If the rest cannot be written there, the call does not
+ * begin again. */
+static int clock_sleep(uint32_t clock, uint32_t flags, uint32_t time, uint32_t rest,
+		       timespec_reader *take, teller *tell)
+{
+	uint64_t ns, left;
+
+	if (clock == CLOCK_THREAD_CPUTIME_ID || clock == CLOCK_MONOTONIC_RAW ||
+	    clock == CLOCK_REALTIME_COARSE || clock == CLOCK_MONOTONIC_COARSE)
+		return -EOPNOTSUPP;
+	if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC && clock != CLOCK_BOOTTIME &&
+	    clock != CLOCK_TAI)
+		return -EINVAL;
+	int result = take(time, &ns);
+
+	if (result)
+		return result;
+	if (flags & TIMER_ABSTIME)
+		return sleep_until_clock(clock, ns);
+	result = sleep_for(ns, &left);
+	if (!result || !rest || tell(rest, left) == 0)
+		return result;
+	current->process->signals.resume_ns = 0;
+	return -EFAULT;
+}
+
+CALL(sys_nanosleep,
+     clock_sleep(CLOCK_MONOTONIC, 0, frame->ebx, frame->ecx, timespec_from_user, give_timespec))
+CALL(sys_clock_nanosleep,
+     clock_sleep(frame->ebx, frame->ecx, frame->edx, frame->esi, timespec_from_user, give_timespec))
+CALL(sys_clock_nanosleep64, clock_sleep(frame->ebx, frame->ecx, frame->edx, frame->esi,
+					timespec64_from_user, give_timespec64))
+
+/* ---- alarms ---- */
+
+/* In the tick's interrupt. A timer that was late does not ring more than once for it. */
+static void ring(struct timer *timer)
+{
+	struct process *process = list_entry((char *)timer, struct process, alarm);
+	uint64_t now = time_ns(), next = timer->deadline + process->alarm_interval;
+
+	signal_send(process, SIGALRM);
+	if (process->alarm_interval)
+		timer_start(timer, next > now ? next : now + process->alarm_interval, ring);
+}
+
+/* 0: none is set; an alarm that is due at this moment counts as one microsecond. */
+static uint64_t alarm_left(void)
+{
+	const struct timer *alarm = &current->process->leader->alarm;
+	uint64_t now = time_ns();
+
+	if (!timer_is_running(alarm))
+		return 0;
+	return alarm->deadline > now + 1000 ? alarm->deadline - now : 1000;
+}
+
+static void set_alarm(uint64_t value, uint64_t interval)
+{
+	struct process *process = current->process->leader;
+
+	timer_cancel(&process->alarm);
+	process->alarm_interval = interval;
+	if (value)
+		timer_start(&process->alarm, time_ns() + value, ring);
+}
+
+/* It is the program's, so it rings although the thread that has set it ends. Returns the seconds
+ * that were left, rounded; never 0 for an alarm that was set. */
+static int sys_alarm(struct trap_frame *frame)
+{
+	uint64_t left = alarm_left();
+
+	set_alarm((uint64_t)frame->ebx * NS, 0);
+	return left && left < NS ? 1 : (int)divide64(left + NS / 2, NS, NULL);
+}
+
+/* ---- processor time: timers and limits that count ticks ---- */
+
+/* Of a process's tick_timers, in nanoseconds: the use at which it rings (0: it does not), and its
+ * interval. */
+enum { NEXT, INTERVAL };
+
+/* Of the two timers the first counts what the program uses in user mode, the second all. */
+static uint32_t ticks_used(uint32_t timer)
+{
+	const struct use use = use_of_program(current->process->leader);
+
+	return use.user_ticks + (timer ? use.system_ticks : 0);
+}
+
+static uint64_t ns_used(uint32_t timer)
+{
+	return (uint64_t)ticks_used(timer) * NS_PER_TICK;
+}
+
+static void ring_if_due(uint32_t timer, int signal)
+{
+	uint64_t *state = current->process->leader->tick_timers[timer], used = ns_used(timer);
+
+	if (state[NEXT] == 0 || used < state[NEXT])
+		return;
+	state[NEXT] = state[INTERVAL] ? used + state[INTERVAL] : 0;
+	signal_send(current->process, signal);
+}
+
+/* SIGXCPU at the soft limit and every second after it, SIGKILL at the hard limit. */
+static void check_limit(const struct limit *limit)
+{
+	uint32_t ticks = ticks_used(1), seconds = ticks / TICKS_PER_SECOND;
+
+	if (ticks % TICKS_PER_SECOND == 0 && seconds >= limit->soft)
+		signal_send(current->process, seconds < limit->hard ? SIGXCPU : SIGKILL);
+}
+
+/* In every tick, after it has been charged to the current task. */
+static void look_at_use(struct timer *timer)
+{
+	if (current->process && current->process->files) {
+		ring_if_due(0, SIGVTALRM);
+		ring_if_due(1, SIGPROF);
+		check_limit(&current->process->files->limits[LIMIT_CPU]);
+	}
+	timer_start(timer, time_ns() + 1, look_at_use);
+}
+
+/* It starts with the first use, so that other kernels do not pay for it. */
+static void watch(void)
+{
+	static struct timer every_tick;
+
+	if (!timer_is_running(&every_tick))
+		timer_start(&every_tick, time_ns(), look_at_use);
+}
+
+static void watch_register(void)
+{
+	watch_processor_time = watch;
+}
+STARTUP(watch_register)
+
+/* A tick more than is asked for, as in Linux: the one that has begun may be nearly over. */
+static void set_tick_timer(uint32_t timer, uint64_t value, uint64_t interval)
+{
+	uint64_t *state = current->process->leader->tick_timers[timer];
+
+	state[NEXT] = value ? ns_used(timer) + value + NS_PER_TICK : 0;
+	state[INTERVAL] = interval;
+	watch();
+}
+
+/* ---- getitimer, setitimer ---- */
+
+static int give_timer(uint32_t which, uint32_t address)
+{
+	struct linux_interval_timer timer = { timeval_of(current->process->leader->alarm_interval),
+					      timeval_of(alarm_left()) };
+
+	if (which > ITIMER_PROF)
+		return -EINVAL;
+	if (which != ITIMER_REAL) {
+		const uint64_t *state = current->process->leader->tick_timers[which - 1];
+		uint64_t used = ns_used(which - 1);
+
+		timer.interval = timeval_of(state[INTERVAL]);
+		timer.value = timeval_of(state[NEXT] > used ? state[NEXT] - used : 0);
+	}
+	return give(address, &timer, sizeof(timer));
+}
+
+CALL(sys_getitimer, give_timer(frame->ebx, frame->ecx))
+
+static int ns_of_timeval(const struct linux_timeval *time, uint64_t *ns)
+{
+	const struct linux_timespec64 fine = { time->seconds, (int64_t)time->microseconds * 1000 };
+
+	return timespec64_ns(&fine, ns);
+}
+
+static int sys_setitimer(struct trap_frame *frame)
+{
+	struct linux_interval_timer timer = { { 0, 0 }, { 0, 0 } };
+	uint64_t value, interval;
+
+	if (frame->ebx > ITIMER_PROF)
+		return -EINVAL;
+	if (frame->ecx && copy_from_user(&timer, frame->ecx, sizeof(timer)) != 0)
+		return -EFAULT;
+	if (ns_of_timeval(&timer.value, &value) != 0 ||
+	    ns_of_timeval(&timer.interval, &interval) != 0)
+		return -EINVAL;
+	if (frame->edx && give_timer(frame->ebx, frame->edx) != 0)
+		return -EFAULT;
+	if (frame->ebx == ITIMER_REAL)
+		set_alarm(value, interval);
+	else
+		set_tick_timer(frame->ebx - 1, value, interval);
+	return 0;
+}
+
+static const struct syscall calls[] SYSCALL_TABLE_REPLACING = {
+	{ 13, "time", "p", sys_time },
+	{ 27, "alarm", "d", sys_alarm },
+	{ 43, "times", "p", sys_times },
+	{ 77, "getrusage", "dp", sys_getrusage },
+	{ 78, "gettimeofday", "pp", sys_gettimeofday },
+	{ 104, "setitimer", "dpp", sys_setitimer },
+	{ 105, "getitimer", "dp", sys_getitimer },
+	{ 162, "nanosleep", "pp", sys_nanosleep },
+	{ 265, "clock_gettime", "dp", sys_clock_gettime },
+	{ 266, "clock_getres", "dp", sys_clock_getres },
+	{ 267, "clock_nanosleep", "dxpp", sys_clock_nanosleep },
+	{ 403, "clock_gettime64", "dp", sys_clock_gettime64 },
+	{ 406, "clock_getres_time64", "dp", sys_clock_getres64 },
+	{ 407, "clock_nanosleep_time64", "dxpp", sys_clock_nanosleep64 },
+};
