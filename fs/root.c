@@ -210,11 +210,8 @@ static bool take(const struct archive *archive)
 
 	if (!ram)
 		return false;
-	ram->name = plain(archive->name);
-	ram->contents = archive->bytes + archive->contents;
-	ram->size = archive->length;
-	ram->is_program = archive->mode & EXECUTABLE;
-	ram->next = files;
+	*ram = (struct ram_file){ files, plain(archive->name), archive->bytes + archive->contents,
+				  archive->length, archive->mode & EXECUTABLE };
 	files = ram;
 	return true;
 }

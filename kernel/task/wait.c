@@ -35,6 +35,16 @@ static void wake_sleeper(struct timer *timer)
 	sched_wake(((struct alarm_clock *)timer)->task);
 }
 
+/* Marks a waiter, and wakes its task or calls its function. With interrupts disabled. */
+static void wake_waiter(struct waiter *waiter)
+{
+	waiter->is_woken = true;
+	if (waiter->calls)
+		waiter->function(waiter);
+	else
+		sched_wake(waiter->task);
+}
+
 /* EXERCISE 4.3 (sleeping, part 2): the contracts are in kernel/task/wait.h.
 
    - wait_join: `waiter` gets a place at the end of the queue for the current task, not woken
@@ -46,9 +56,10 @@ static void wake_sleeper(struct timer *timer)
      (-ERESTART); the deadline has passed (-ETIMEDOUT). If none holds, it sleeps, and returns 0
      when it is woken.
    - msleep: sleeps as TASK_BLOCKED until the time has passed, even if it is woken early.
-   - wait_wake: marks every waiter and wakes its task; often there is none.
-   - wait_wake_one: does so for one waiter that is not marked: the one of highest priority (a
-     number of sched_class: lower numbers are higher), and among equals the first in the queue.
+   - wait_wake: calls wake_waiter, above, for each waiter; often there is none.
+   - wait_wake_one: marks one waiter that is not marked yet, and wakes its task: the one of highest
+     priority (a number of sched_class: lower numbers are higher), and among equals the first in
+     the queue.
 
    Pitfalls: between the check and the sleep no wake-up may be lost, so both happen with
    interrupts disabled. A timer on your stack must not stay in the list after the function
@@ -142,10 +153,8 @@ void wait_wake(struct wait_queue *queue)
 		return;
 	bool enabled = interrupts_disable();
 
-	for (struct waiter *waiter = queue->first; waiter; waiter = waiter->next) {
-		waiter->is_woken = true;
-		sched_wake(waiter->task);
-	}
+	for (struct waiter *waiter = queue->first; waiter; waiter = waiter->next)
+		wake_waiter(waiter);
 	interrupts_restore(enabled);
 	if (enabled)
 		preempt_check();

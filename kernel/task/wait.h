@@ -14,12 +14,19 @@ struct wait_queue {
 };
 
 /* A task's entry in a queue; it is on the task's stack. A task that waits for several queues has an
- * entry in each. */
+ * entry in each.
+ *
+ * Instead of a task a function may wait (`calls`, set after wait_join): wait_wake calls it with
+ * interrupts disabled, from any context. It must not change the queue, which wait_wake_one is not
+ * used for. */
 struct waiter {
-	struct task *task;
+	union {
+		struct task *task;
+		void (*function)(struct waiter *waiter);
+	};
 	struct wait_queue *queue;
 	struct waiter *next;
-	bool is_woken; /* since wait_join */
+	bool is_woken, calls; /* woken since wait_join */
 };
 
 /*

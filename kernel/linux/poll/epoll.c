@@ -5,14 +5,15 @@
  *	  ready queue	   |	    |
  *			 a file	  a file --- item	of another epoll: file->watches
  *
- * Each item waits in the queues of its file, as poll does, but all the time. What waits there is
- * one kernel thread for all of them: it notes which items were woken, and wakes those who wait for
- * their epoll. So an epoll has a queue as other files have, and can be polled, or watched, itself.
+ * Each item waits in the queues of its file, as poll does, but all the time. What waits there is no
+ * task but a function: it marks the item, and wakes those who wait for its epoll. So an epoll has a
+ * queue as other files have, and can be polled, or watched, itself.
  *
  * An item has no reference to its file. A file knows its items, and when the last descriptor is
  * closed, and the last call of it is over, it takes them with it (epoll(7), question 6).
  *
- * Items are changed and walked with interrupts disabled. Called by system calls, and by the thread.
+ * Items are changed and walked with interrupts disabled. Called by system calls; the function also
+ * by interrupt handlers.
  */
 #include <stddef.h>
 
@@ -25,7 +26,6 @@
 #include "kernel/linux/poll/wait.h"
 #include "kernel/linux/files/calls.h"
 #include "kernel/syscall/syscall.h"
-#include "kernel/task/sched.h"
 #include "mm/user_copy.h"
 
 #define EVENTS	  32 /* that one call gives at most */
@@ -36,7 +36,6 @@
 #define MODES (EPOLLET | EPOLLONESHOT | EPOLLWAKEUP | EPOLLEXCLUSIVE)
 
 struct epoll {
-	struct list link; /* in `every` */
 	struct file *file;
 	struct list items;
 	struct wait_queue ready;
@@ -54,53 +53,11 @@ struct watch {
 };
 
 static struct pool epolls = POOL_INITIALIZER(struct epoll), items = POOL_INITIALIZER(struct watch);
-static struct list every = LIST_EMPTY(every);
-static struct task *thread;
 static const struct file_ops epoll_ops;
 
 static struct watch *item_at(struct list *link)
 {
 	return list_entry(link, struct watch, link);
-}
-
-/* ---- the thread ---- */
-
-/* Notes the wake-ups of an item's file. */
-static bool was_woken(struct watch *item)
-{
-	bool woken = false;
-
-	for (unsigned i = 0; i < POLL_QUEUES; i++) {
-		woken |= item->places[i].is_woken;
-		item->places[i].is_woken = false;
-	}
-	item->is_woken |= woken;
-	return woken;
-}
-
-static bool pass_on(struct epoll *epoll)
-{
-	bool woken = false;
-
-	for (struct list *link = epoll->items.next; link != &epoll->items; link = link->next)
-		woken |= was_woken(item_at(link));
-	if (woken)
-		wait_wake(&epoll->ready);
-	return woken;
-}
-
-/* An epoll's wake-up may be that of another one, which watches it: so until none is woken. */
-static void watch(void *unused)
-{
-	interrupts_disable();
-	for (;;) {
-		bool woken = false;
-
-		for (struct list *link = every.next; link != &every; link = link->next)
-			woken |= pass_on(list_entry(link, struct epoll, link));
-		if (!woken)
-			sched_sleep(TASK_SLEEPING);
-	}
 }
 
 /* ---- items ---- */
@@ -111,15 +68,35 @@ static void leave_queues(struct watch *item)
 		wait_leave(&item->places[i]);
 }
 
-/* Joins the queues of the item's file, for the thread. Returns which of the wanted events there
- * are. Like all that polls a file, for a task with a program only, and with interrupts disabled. */
+/* One of the item's queues was woken. An epoll that watches this one is told by its own item. */
+static void mark(struct watch *item)
+{
+	item->is_woken = true;
+	wait_wake(&item->epoll->ready);
+}
+
+static void mark_first(struct waiter *waiter)
+{
+	mark(list_entry(waiter, struct watch, places[0]));
+}
+
+static void mark_second(struct waiter *waiter)
+{
+	mark(list_entry(waiter, struct watch, places[1]));
+}
+
+/* Joins the queues of the item's file. Returns which of the wanted events there are. Like all that
+ * polls a file, for a task with a program only, and with interrupts disabled. */
 static uint32_t join_queues(struct watch *item, uint32_t wanted)
 {
+	static void (*const functions[POLL_QUEUES])(struct waiter *) = { mark_first, mark_second };
 	struct poll_table table = { .waiters = item->places, .limit = POLL_QUEUES };
 	uint32_t ready = poll_file(item->file, wanted, &table);
 
-	while (table.count > 0)
-		item->places[--table.count].task = thread;
+	for (uint32_t i = 0; i < table.count; i++) {
+		item->places[i].function = functions[i];
+		item->places[i].calls = true;
+	}
 	return ready;
 }
 
@@ -183,7 +160,6 @@ static int collect(struct epoll *epoll, struct linux_epoll_event *events, int ro
 	struct list *link = &epoll->items, *next = link->next;
 	int count = 0;
 
-	pass_on(epoll);
 	while (link != last && count < room) {
 		link = next;
 		next = link->next;
@@ -211,7 +187,6 @@ static uint32_t epoll_poll(struct file *file, struct poll_table *table)
 	uint32_t ready = 0;
 
 	poll_add(table, &epoll->ready);
-	pass_on(epoll);
 	for (struct list *link = epoll->items.next; link != &epoll->items; link = link->next)
 		ready |= ready_of(item_at(link)) ? POLLIN : 0;
 	interrupts_restore(enabled);
@@ -223,12 +198,10 @@ static uint32_t epoll_poll(struct file *file, struct poll_table *table)
 static void epoll_release(struct file *file)
 {
 	struct epoll *epoll = file->private;
-	bool enabled = interrupts_disable();
 
-	list_remove(&epoll->link);
-	interrupts_restore(enabled);
 	while (!list_is_empty(&epoll->items)) {
-		enabled = interrupts_disable();
+		bool enabled = interrupts_disable();
+
 		discard(item_at(epoll->items.next));
 		interrupts_restore(enabled);
 	}
@@ -237,32 +210,20 @@ static void epoll_release(struct file *file)
 
 static const struct file_ops epoll_ops = { .poll = epoll_poll, .release = epoll_release };
 
-/* The thread is there from the first epoll on. */
-static bool begin_watch(void)
-{
-	if (thread)
-		return true;
-	thread = kthread_create("epoll", watch, NULL);
-	return thread;
-}
-
 static int epoll_create(uint32_t flags)
 {
 	static struct anonymous kind = { .kind = "[eventpoll]" };
 
 	if (flags & ~O_CLOEXEC)
 		return -EINVAL;
-	struct file *file = begin_watch() ? file_of_pool(&kind, &epoll_ops, &epolls, O_RDWR) : NULL;
+	struct file *file = file_of_pool(&kind, &epoll_ops, &epolls, O_RDWR);
 
 	if (!file)
 		return -ENOMEM;
 	struct epoll *epoll = file->private;
-	bool enabled = interrupts_disable();
 
 	epoll->file = file;
 	epoll->items = (struct list)LIST_EMPTY(epoll->items);
-	list_append(&every, &epoll->link);
-	interrupts_restore(enabled);
 	return descriptor_add(file, flags);
 }
 

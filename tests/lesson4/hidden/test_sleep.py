@@ -138,9 +138,10 @@ def test_two_queues(lab):
 
 @pytest.mark.exercise("4.3", points=1)
 def test_every_waiter(lab):
-    """wait_wake marks each waiter of its queue, and wait_any looks at each one that it is given."""
+    """wait_wake wakes each waiter of its queue, a function too; wait_any looks at all."""
     with threads(lab, WAKE, "every_waiter") as run:
-        *marked, result = run.answers()
+        calls, *marked, result = run.answers()
+    assert calls == 1, f"wait_wake has called the function of a waiter {calls} times"
     assert marked == [1, 1, 1], f"wait_wake of three waiters has marked {marked}"
     assert result == 0, "the second of three queues has woken it before the sleep"
 

@@ -88,7 +88,15 @@ void hurry_at_once(void)
 	await_threads(before);
 }
 
-/* Three waiters of one queue; then the one in the middle is woken. */
+static unsigned calls;
+
+static void count_call(struct waiter *waiter)
+{
+	(void)waiter;
+	calls++;
+}
+
+/* Three waiters of one queue, the second a function; then the one in the middle is woken. */
 void every_waiter(void)
 {
 	struct waiter waiters[3];
@@ -96,7 +104,10 @@ void every_waiter(void)
 	quiet();
 	for (unsigned i = 0; i < 3; i++)
 		wait_join(&queue, &waiters[i]);
+	waiters[1].function = count_call;
+	waiters[1].calls = true;
 	wait_wake(&queue);
+	answer(calls);
 	for (unsigned i = 0; i < 3; i++) {
 		answer(waiters[i].is_woken);
 		wait_leave(&waiters[i]);
