@@ -51,3 +51,16 @@ def test_what_was_cut_stays_a_hole_when_the_file_grows(guest, tmp_path, kind):  
     said = guest(f"mkdir /mnt; mount /dev/hdb /mnt; cd /mnt\n{script}\ncd /; umount /mnt", image)
     check(image)
     assert said == "".join(f"{number} {each}\n" for number, each in enumerate(steps.values()))
+
+
+@pytest.mark.parametrize("kind", ["ext3-1k", "ext4-4k"])
+@pytest.mark.parametrize("longer", ["w 8192 1024", "d 8192 1024", "t 9216"])
+def test_nobody_sees_what_an_area_has_beyond_the_end(guest, tmp_path, kind, longer):  # noqa: F811
+    """Whatever makes the file longer: what an area has stored after its end becomes zeros."""
+    image = make_image(tmp_path / "a.img", 64 * MIB, KINDS[kind])
+    step = f"/tail a w 0 1000 m 2000 100 {longer} b"
+    guest(f"mkdir /mnt; mount /dev/hdb /mnt; cd /mnt\n{step}\ncd /; umount /mnt", image)
+    check(image)
+    debugfs(image, [f"dump a {tmp_path / 'a'}"])
+    last = b"\0" if longer.startswith("t") else b"x"
+    assert (tmp_path / "a").read_bytes() == b"x" * 1000 + bytes(8192 - 1000) + last * 1024
