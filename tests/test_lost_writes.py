@@ -50,12 +50,14 @@ def test_a_write_is_lost_at_the_unmount(said, drive, end):  # noqa: F811
 
 CHANGES = ("create", "mkdir", "mkfifo", "symlink", "link", "rename", "rename over", "rename away",
            "rename here", "exchange", "rmdir", "unlink")  # fmt: skip
+CHANGES_OF_A_FILE = ("shorter", "longer", "allocated", "hole", "attribute", "no attribute", "flags",
+                     "open", "refused")  # fmt: skip
 
 
 def test_what_is_true_at_once(said, tmp_path):  # noqa: F811
-    """Names of synchronous directories (dirsync, chattr +D, sync) are safe when the calls return;
-    write-back need not wait until BLKZEROOUT has ended; an inode of 256 bytes without room for
-    nanoseconds shows none."""
+    """Names of synchronous directories (dirsync, chattr +D, sync), and files of a synchronous
+    mount, are safe when calls that change them return; write-back need not wait until BLKZEROOUT
+    has ended; an inode of 256 bytes without room for nanoseconds shows none."""
     (tmp_path / "root/plain").mkdir(parents=True)
     (tmp_path / "root/D").mkdir()
     (tmp_path / "root/file").write_bytes(b"old")
@@ -67,13 +69,18 @@ def test_what_is_true_at_once(said, tmp_path):  # noqa: F811
         "mkdir /m; mount -t ext4 /dev/hdb /m; /at_once times /m/file;"
         "/at_once names hdb /m/plain; echo flag; /at_once flag - /m/D -; /at_once names hdb /m/D;"
         "for how in dirsync sync; do umount /m; mount -t ext4 -o $how /dev/hdb /m;"
-        "grep hdb /proc/mounts; mkdir /m/$how; /at_once names hdb /m/$how; done; umount /m;"
+        "grep hdb /proc/mounts; mkdir /m/$how; /at_once names hdb /m/$how;"
+        "/at_once changes hdb /m/changed; done; umount /m;"
         "/at_once zero /dev/hdc",
         mode="dma-interrupt",
         drives=(Drive(image, 1, writable=True), Drive(blocks, 2, writable=True)),
     ).serial
     assert "nanoseconds: none\n" in serial and "zeroed: 0\nmsyncs: many\n" in serial
-    parts = re.split("flag\n|hdb /m ", serial)
+    of_a_file = re.compile(rf"^(?:{'|'.join(CHANGES_OF_A_FILE)}): (.*)\n", re.M)
+    said_so = [f"0, {'not ' * is_plain}flushed" for is_plain in (True, False) for _ in range(8)]
+    assert [each for each in of_a_file.findall(serial) if each[0] == "0"] == said_so, serial
+    assert serial.count("refused: -1, not flushed") == 2
+    parts = re.split("flag\n|hdb /m ", of_a_file.sub("", serial))
     assert [part.count(": 0, flushed") for part in parts] == [0, *[len(CHANGES)] * 3], serial
     assert parts[0].count(": 0, not flushed") == len(CHANGES)
     assert serial.count("no such name: -1, not flushed") == 4

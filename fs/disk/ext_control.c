@@ -50,7 +50,7 @@ static int set_flags(struct disk_inode *inode, uint32_t flags)
 		disk_inode_update(inode);
 	}
 	mutex_unlock(&inode->mount->lock);
-	return error;
+	return disk_finish(inode, error);
 }
 
 static int set_flags_from(struct disk_inode *inode, uint32_t argument)

@@ -351,8 +351,7 @@ static int disk_file_write(struct file *file, struct buffer *from, uint64_t offs
 	int moved = write_in_turn(file, from, offset);
 
 	mutex_unlock(&inode->turn);
-	if (moved > 0 && (file->flags & O_DSYNC || inode->mount->synchronous ||
-			  inode->ext.flags & EXT_FLAG_SYNC)) {
+	if (moved > 0 && (file->flags & O_DSYNC || disk_is_synchronous(inode))) {
 		int error = cached_file_sync(file, (file->flags & O_SYNC) != O_SYNC);
 
 		return error ? error : moved;

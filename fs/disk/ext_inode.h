@@ -146,6 +146,13 @@ int disk_commit(struct disk_mount *mount);
 /* struct cached_file_ops's commit; of a directory, too. */
 int disk_commit_inode(struct cached_file *pages, bool data_only);
 
+/* Is a change of the inode safe when its call returns (mount -o sync, chattr +S)? */
+bool disk_is_synchronous(const struct disk_inode *inode);
+
+/* What changes an inode ends with it: returns `error`. Where changes are synchronous they are safe
+ * now, or it is an error; then memory has the change all the same. */
+int disk_finish(struct disk_inode *inode, int error);
+
 /* struct file_ops's open: notes which errors of write-back the file need not be told. */
 int disk_open(struct file *file);
 

@@ -405,7 +405,7 @@ static int disk_set_attribute(struct inode *inode, const char *name, const void 
 	int error = ext_attribute_set(ext_of(inode), name, value, size, flags);
 
 	disk_inode_update(disk_inode(inode));
-	return finish(mount, error);
+	return disk_finish(disk_inode(inode), finish(mount, error));
 }
 
 static int disk_changed(struct inode *inode)

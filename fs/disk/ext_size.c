@@ -69,7 +69,7 @@ int disk_truncate(struct inode *truncated, uint64_t size)
 	mutex_unlock(&inode->turn);
 	if (!error)
 		inode_touch(truncated, true);
-	return error;
+	return disk_finish(inode, error);
 }
 
 /* ---- fallocate ---- */
@@ -170,5 +170,5 @@ int disk_allocate(struct inode *vfs, uint32_t mode, uint64_t offset, uint64_t le
 	mutex_unlock(&inode->turn);
 	if (!error)
 		inode_touch(&inode->inode, true);
-	return error;
+	return disk_finish(inode, error);
 }

@@ -31,7 +31,7 @@
  * Block devices need no numbers: their fsync always flushes (block_files.c).
  */
 #include "fs/disk/ext_inode.h"
-
+#include "fs/ext/disk.h"
 #include "fs/vfs/vfs.h"
 #include "kernel/lib/errno.h"
 #include "kernel/report/printk.h"
@@ -103,6 +103,21 @@ int disk_commit_inode(struct cached_file *pages, bool data_only)
 	int error = commit_until(inode->mount, data_only ? inode->data_in : inode->changed_in);
 
 	return error ? error : stored == -EROFS ? -EIO : stored;
+}
+
+bool disk_is_synchronous(const struct disk_inode *inode)
+{
+	return inode->mount->synchronous || inode->ext.flags & EXT_FLAG_SYNC;
+}
+
+int disk_finish(struct disk_inode *inode, int error)
+{
+	if (error || !disk_is_synchronous(inode))
+		return error;
+	error = cached_file_write_back(&inode->pages, 0, UINT32_MAX);
+	int committed = disk_commit_inode(&inode->pages, false);
+
+	return error ? error : committed;
 }
 
 /* ---- errors ---- */

@@ -2,6 +2,7 @@
  * What is true when a call returns, or while another one runs.
  *
  *	names DRIVE DIRECTORY	says of each change of a name whether it has flushed the drive
+ *	changes DRIVE FILE	the same of each change of a file that is no write
  *	flag - DIRECTORY -	chattr +D
  *	zero DEVICE		counts msyncs while another task zeroes most of the device
  *	times FILE		says what a write leaves: nanoseconds of its time
@@ -16,6 +17,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #define PAGE 4096
@@ -67,6 +69,28 @@ static void names(const char *directory)
 	say("rmdir", rmdir("a"));
 	say("unlink", unlink("b"));
 	say("no such name", unlink("b"));
+}
+
+static void changes(const char *path)
+{
+	int file = open(path, O_RDWR | O_CREAT, 0644), flags = 0;
+	static char data[3 * PAGE];
+
+	write(file, data, sizeof(data));
+	fsync(file);
+	ioctl(file, FS_IOC_GETFLAGS, &flags);
+	flags |= FS_NODUMP_FL;
+	say(NULL, 0);
+	say("shorter", ftruncate(file, PAGE + 100));
+	say("longer", truncate(path, 3 * PAGE));
+	say("allocated", fallocate(file, FALLOC_FL_KEEP_SIZE, 4 * PAGE, PAGE));
+	say("hole", fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 10, PAGE));
+	say("attribute", fsetxattr(file, "user.a", "b", 1, 0));
+	say("no attribute", fremovexattr(file, "user.a"));
+	say("flags", ioctl(file, FS_IOC_SETFLAGS, &flags));
+	say("open", close(open(path, O_WRONLY | O_TRUNC)));
+	say("refused", ftruncate(file, -1));
+	unlink(path);
 }
 
 static void zero(const char *device)
@@ -121,6 +145,8 @@ int main(int count, char **words)
 		zero(words[2]);
 	else if (strcmp(words[1], "times") == 0)
 		times(words[2]);
+	else if (strcmp(words[1], "changes") == 0)
+		changes(words[3]);
 	else if (count == 4)
 		names(words[3]);
 	else
