@@ -20,6 +20,7 @@ from labs.lesson3 import measure as measure_calls
 from labs.tools.course.handed_in import MEASUREMENT, read_measurement, sources_of
 from labs.tools.course.measurement import MeasurementError, Question, fit_line, write_csv
 from labs.tools.debugging.stamps import NotReachedError, instructions_to
+from labs.tools.machine import qemu_command
 from labs.tools.machine.bounded import run_within
 from labs.tools.machine.machine import run
 from labs.tools.machine.qemu_command import Config
@@ -29,13 +30,13 @@ from tests.test_handouts import ROOT, built
 pytestmark = pytest.mark.slow
 
 SECONDS = 300
-SECTORS = measure_boot.KERNEL_BYTES // 512
 STEPS = [1, 2, 4, 8, 16, 32, 64, 127] if WHOLE else [1, 4, 16, 64, 127]
+SECTORS = measure_boot.KERNEL_BYTES // 512 if WHOLE else 4 * 127
 
 
 def measured(lesson: int, out: Path, less: str = "") -> dict[str, bytes]:
-    """Runs a measurement as make does; returns the files that it writes. less: a line of Python
-    that makes `measure` shorter, but with WHOLE=yes."""
+    """Runs a measurement as make does; returns the files that it writes. less: lines of Python
+    that make `measure` shorter, but with WHOLE=yes."""
     module = f"labs.lesson{lesson}.measure"
     questions = importlib.import_module(module).QUESTIONS
     code = f"from labs.lesson{lesson} import measure\n{less}\nraise SystemExit(measure.main())"
@@ -97,8 +98,12 @@ def slope(xs: list[float], ys: list[float]) -> float:
 
 @pytest.fixture(scope="module")
 def boot(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """A point of the sweep takes two seconds, so that some are left out but with WHOLE=yes."""
-    return measured_once(1, tmp_path_factory, f"measure.SECTORS_PER_READ = {STEPS}")
+    """A point of the sweep takes two seconds, so that some are left out but with WHOLE=yes, and a
+    quarter is read."""
+    less = f"measure.SECTORS_PER_READ, measure.KERNEL_BYTES = {STEPS}, {512 * SECTORS}\n"
+    less += "from labs.tools.machine import qemu_command\n"
+    less += f"qemu_command.AT_ONCE = {qemu_command.AT_ONCE}"
+    return measured_once(1, tmp_path_factory, less)
 
 
 @pytest.fixture(scope="module")
