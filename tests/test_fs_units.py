@@ -12,6 +12,7 @@ import pytest
 from tests.host.units import SEED, Units, run
 
 SOURCES = (
+    "fs/cpio.c",
     "fs/devices.c",
     "fs/file.c",
     "fs/files.c",
@@ -35,9 +36,11 @@ SOURCES = (
     "fs/vfs/vfs.c",
     "kernel/lib/errno.c",
     "kernel/lib/format.c",
+    "kernel/lib/number.c",
     "kernel/lib/string.c",
 )
 CORE_SOURCES = (
+    "fs/cpio.c",
     "fs/devices.c",
     "fs/file.c",
     "fs/root.c",

@@ -5,8 +5,7 @@
  *	(start-up)	devices, /proc, ...			by STARTUP functions
  *	root_unpack	/dev/null, ..., then /bin, /etc, ...	the devices; and the host's archive
  *
- * The archive comes through QEMU's fw_cfg (-fw_cfg name=ARCHIVE,file=...), piece by piece, so it
- * need not fit into memory twice. A kernel without an archive has an empty root, and says so.
+ * A kernel without an archive has an empty root, and says so.
  *
  * Called once each, by main.c, before the first program.
  */
@@ -14,18 +13,14 @@
 
 #include <stddef.h>
 
-#include "drivers/qemu/fw_cfg.h"
 #include "fs/devices.h"
 #include "fs/ram/initramfs.h"
 #include "fs/vfs/names.h"
 #include "fs/vfs/path.h"
 #include "fs/ram/ramfs.h"
 #include "fs/vfs/vfs.h"
-#include "kernel/lib/errno.h"
 #include "kernel/report/panic.h"
 #include "kernel/report/printk.h"
-
-#define ARCHIVE "opt/org.apprentice/initramfs"
 
 /* What is made here needs no program and no archive; names in the archive come on top. */
 void root_initialize(void)
@@ -63,36 +58,10 @@ static void link_descriptors(void)
 	vfs_symlink(path_root(), "/dev/stderr", "/proc/self/fd/2");
 }
 
-/* The next bytes of the archive, of which *context are left. */
-static int read_archive(void *context, void *buffer, uint32_t length)
-{
-	uint32_t *left = context;
-
-	if (length > *left)
-		length = *left;
-	fw_cfg_next(buffer, length);
-	*left -= length;
-	return length;
-}
-
 /* After an error the kernel continues with the files that it has: its own prompt needs none. */
 void root_unpack(void)
 {
-	struct initramfs_error error;
-	int length = fw_cfg_open(ARCHIVE);
-	uint32_t left = length, entries;
-
 	make_devices();
 	link_descriptors();
-	if (length < 0) {
-		printk("files: the host gives none (%s)\n", errno_name(-length));
-		return;
-	}
-	int result = initramfs_unpack(path_root(), read_archive, &left, &entries, &error);
-
-	if (result < 0)
-		printk("files: %s: %s, at byte %llu of the archive (entry %s)\n",
-		       errno_name(-result), error.cause, error.offset, error.name);
-	else
-		printk("files: %u from the host, %u KiB\n", entries, (uint32_t)length / 1024);
+	initramfs_unpack();
 }

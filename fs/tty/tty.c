@@ -38,9 +38,8 @@
 #define CHUNK	    256u
 
 /* The keys with a meaning. */
-#define KEY_INTERRUPT 3 /* ^C */
-#define KEY_END	      4 /* ^D */
-#define KEY_BACKSPACE '\b'
+#define KEY_INTERRUPT 3	   /* ^C */
+#define KEY_END	      4	   /* ^D */
 #define KEY_KILL      0x15 /* ^U */
 #define KEY_ERASE     0x7f
 
@@ -101,7 +100,7 @@ static void type_character(char character)
 
 static void type(uint8_t byte)
 {
-	if (byte == KEY_ERASE || byte == KEY_BACKSPACE) {
+	if (byte == KEY_ERASE || byte == '\b') {
 		if (typed != ready)
 			erase();
 	} else if (byte == KEY_KILL) {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "drivers/qemu/fw_cfg.h"
 #include "kernel/lib/errno.h"
 #include "kernel/report/panic.h"
 #include "kernel/report/printk.h"
@@ -19,6 +20,10 @@
 
 uint32_t unit_round;
 uint32_t shim_pages_left = PLENTY, shim_pages_out, shim_bytes_until_fault = UINT32_MAX;
+
+char shim_said[SHIM_SAID];
+const uint8_t *shim_archive;
+uint32_t shim_archive_length;
 
 static uint64_t seed;
 
@@ -36,10 +41,27 @@ void unit_fail(const char *file, int line, const char *format, ...)
 	exit(EXIT_FAILURE);
 }
 
-/* What the file layer says on the console is not looked at. */
-__attribute__((weak)) void printk(const char *format, ...)
+void printk(const char *format, ...)
 {
-	(void)format;
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(shim_said, sizeof(shim_said), format, arguments);
+	va_end(arguments);
+}
+
+int fw_cfg_open(const char *name)
+{
+	(void)name;
+	return shim_archive_length;
+}
+
+void fw_cfg_next(void *buffer, uint32_t length)
+{
+	REQUIRE(length <= shim_archive_length, "%u bytes behind the end", length);
+	memcpy(buffer, shim_archive, length);
+	shim_archive += length;
+	shim_archive_length -= length;
 }
 
 void panic(const char *format, ...)

@@ -1,5 +1,5 @@
-/* fs/ram/initramfs.c: a random tree comes out as it went in; every truncation is told; no damage
- * hangs, leaks, or reads beyond what there is. */
+/* fs/cpio.c and fs/ram/initramfs.c: a random tree comes out as it went in; every truncation is
+ * told; no damage hangs, leaks, or reads beyond what there is. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,10 +13,9 @@
 #define ARCHIVE_SIZE 200000u
 #define FILES	     24u
 
-/* An archive, as it is read. Reads in pieces of any size, as the kernel does. */
 struct archive {
 	uint8_t *bytes;
-	uint32_t length, taken;
+	uint32_t length;
 };
 
 /* One entry, and what must be there in the end. */
@@ -134,21 +133,28 @@ static struct archive make_archive(struct random *random)
 
 /* ---- unpacking ---- */
 
-static int take(void *context, void *buffer, uint32_t length)
+/* Unpacks it, from a copy so that the sanitizer sees its end. Returns whether all was well. */
+static bool unpack(const struct archive *archive)
 {
-	struct archive *archive = context;
+	uint8_t *copy = malloc(archive->length ? archive->length : 1);
 
-	if (length > archive->length - archive->taken)
-		length = archive->length - archive->taken;
-	memcpy(buffer, archive->bytes + archive->taken, length);
-	archive->taken += length;
-	return length;
+	memcpy(copy, archive->bytes, archive->length);
+	shim_archive = copy;
+	shim_archive_length = archive->length;
+	initramfs_unpack();
+	free(copy);
+	REQUIRE(strncmp(shim_said, "files: ", 7) == 0, "%s", shim_said);
+	REQUIRE(strchr(shim_said, '\n') == shim_said + strlen(shim_said) - 1, "a line");
+	return strstr(shim_said, " from the host, ");
 }
 
-static int unpack(struct archive *archive, uint32_t *entries, struct initramfs_error *error)
+/* Where it says that something is wrong. */
+static uint32_t offset_said(void)
 {
-	archive->taken = 0;
-	return initramfs_unpack(path_root(), take, archive, entries, error);
+	const char *at = strstr(shim_said, ", at byte ");
+
+	REQUIRE(at, "no offset: %s", shim_said);
+	return strtoul(at + strlen(", at byte "), NULL, 10);
 }
 
 static void clean_up(const char *after)
@@ -197,13 +203,10 @@ static void test_good(struct random *random, uint32_t rounds)
 {
 	for (unit_round = 0; unit_round < rounds; unit_round++) {
 		struct archive archive = make_archive(random);
-		struct initramfs_error error;
-		uint32_t entries;
-		int result = unpack(&archive, &entries, &error);
 
-		REQUIRE(result == 0, "%d: %s, %s at %u", result, error.cause, error.name,
-			(unsigned)error.offset);
-		REQUIRE(entries == sample_count, "%u entries of %u", entries, sample_count);
+		REQUIRE(unpack(&archive), "%s", shim_said);
+		REQUIRE(strtoul(shim_said + strlen("files: "), NULL, 10) == sample_count,
+			"not %u entries: %s", sample_count, shim_said);
 		for (uint32_t i = 0; i < sample_count; i++)
 			check_sample(&samples[i]);
 		free(archive.bytes);
@@ -219,14 +222,10 @@ static void test_truncations(struct random *random, uint32_t rounds)
 	(void)rounds;
 	for (archive.length = 0; archive.length < whole - 124;
 	     archive.length += 1 + random_below(random, 7)) {
-		struct initramfs_error error;
-		uint32_t entries;
-
 		unit_round = archive.length;
-		REQUIRE(unpack(&archive, &entries, &error) == -EINVAL, "%u of %u bytes",
-			archive.length, whole);
-		REQUIRE(strcmp(error.cause, "the archive ends too soon") == 0, "%s", error.cause);
-		REQUIRE(error.offset <= archive.length, "an offset behind the end");
+		REQUIRE(!unpack(&archive), "%u of %u bytes", archive.length, whole);
+		REQUIRE(strstr(shim_said, "the archive ends too soon"), "%s", shim_said);
+		REQUIRE(offset_said() <= archive.length, "an offset behind the end");
 		clean_up("a truncation");
 	}
 	free(archive.bytes);
@@ -249,17 +248,11 @@ static void test_damage(struct random *random, uint32_t rounds)
 {
 	for (unit_round = 0; unit_round < rounds; unit_round++) {
 		struct archive archive = make_archive(random);
-		struct initramfs_error error;
-		uint32_t entries;
 
 		damage(random, &archive);
 		shim_pages_left = random_below(random, 4) ? 1000 : random_below(random, 20);
-		int result = unpack(&archive, &entries, &error);
-
-		REQUIRE(result <= 0, "result %d", result);
-		REQUIRE(result == 0 || (error.cause && *error.cause), "no cause");
-		REQUIRE(result == 0 || error.offset < archive.length, "an offset behind the end");
-		REQUIRE(strlen(error.name) < sizeof(error.name) || result == 0, "the name");
+		if (!unpack(&archive))
+			REQUIRE(offset_said() < archive.length, "an offset behind the end");
 		free(archive.bytes);
 		shim_pages_left = 1000;
 		clean_up("a damaged archive");
@@ -273,9 +266,6 @@ static void test_refusals(struct random *random, uint32_t rounds)
 		const char *bytes;
 		const char *cause;
 	} refusals[] = {
-		{ "\x1f\x8b", "the archive is compressed with gzip; unpack it" },
-		{ "070707", "a cpio archive, but not of the format newc" },
-		{ "\xc7\x71", "a cpio archive, but not of the format newc" },
 		{ "#!/bin/sh", "no header of a cpio archive (newc)" },
 		{ "07070100000000000G", "a number that is not hexadecimal" },
 		{ "070701", "a number that is not hexadecimal" },
@@ -284,15 +274,12 @@ static void test_refusals(struct random *random, uint32_t rounds)
 	(void)random, (void)rounds;
 	for (uint32_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
 		struct archive archive = new_archive();
-		struct initramfs_error error;
-		uint32_t entries;
 
 		memcpy(archive.bytes, refusals[i].bytes, strlen(refusals[i].bytes));
 		archive.length = 500;
-		REQUIRE(unpack(&archive, &entries, &error) == -EINVAL, "refusal %u", i);
-		REQUIRE(strcmp(error.cause, refusals[i].cause) == 0, "refusal %u: %s", i,
-			error.cause);
-		REQUIRE(error.offset == 0, "refusal %u: offset", i);
+		REQUIRE(!unpack(&archive), "refusal %u", i);
+		REQUIRE(strstr(shim_said, refusals[i].cause), "refusal %u: %s", i, shim_said);
+		REQUIRE(offset_said() == 0, "refusal %u: offset", i);
 		free(archive.bytes);
 	}
 	clean_up("refusals");
@@ -311,15 +298,12 @@ static void test_order(struct random *random, uint32_t rounds)
 		{ "link/d", 6, S_IFREG | 0600, 1, 0, 1, "x" },
 	};
 	struct archive archive = new_archive();
-	struct initramfs_error error;
-	uint32_t count;
 
 	(void)random, (void)rounds;
 	for (uint32_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++)
 		put_entry(&archive, &entries[i]);
 	put_trailer(&archive);
-	REQUIRE(unpack(&archive, &count, &error) == 0 && count == 6, "%s: %s", error.name,
-		error.cause);
+	REQUIRE(unpack(&archive) && strstr(shim_said, "files: 6 from"), "%s", shim_said);
 	for (uint32_t i = 1; i < 6; i++)
 		check_sample(&entries[i]);
 	free(archive.bytes);
