@@ -28,49 +28,51 @@ struct files *files_create(void)
 	if (!files)
 		return NULL;
 	files->slots = files->first;
-	files->count = FILES_INLINE;
 	files->umask = 022;
 	memset(files->limits, 0xff, sizeof(files->limits));
 	files->limits[LIMIT_FILES] = (struct limit){ FILES_MAX, FILES_MAX };
 	return files;
 }
 
-/* Makes room for FILES_MAX descriptors: the few that are there move to a page, in order.
- * Descriptors stay what they are, since a slot's index does not change. */
-static bool grow(struct files *files)
+/* Makes this descriptor the last one that is looked at. If it is beyond the table itself, the few
+ * that are there move to a page, in order: descriptors stay what they are. */
+static bool reach(struct files *files, uint32_t descriptor)
 {
-	struct file **slots = page_alloc(0);
+	if (descriptor >= FILES_INLINE && files->slots == files->first) {
+		struct file **slots = page_alloc(0);
 
-	if (!slots)
-		return false;
-	memset(slots, 0, PAGE_SIZE);
-	memcpy(slots, files->slots, files->count * sizeof(*slots));
-	files->slots = slots;
-	files->count = FILES_MAX;
+		if (!slots)
+			return false;
+		memset(slots, 0, PAGE_SIZE);
+		files->slots = memcpy(slots, files->first, sizeof(files->first));
+	}
+	files->count = descriptor + 1;
 	return true;
 }
 
-/* For fork. The files themselves are shared, so each gets one more reference; without memory all is
- * given back. */
+static void hold(struct file *file)
+{
+	if (file)
+		file->references++;
+}
+
+/* For fork. The files themselves are shared, so each gets one more reference. */
 struct files *files_copy(const struct files *files)
 {
-	struct files *copy = files_create();
+	struct files *copy = pool_alloc(&pool);
 
 	if (!copy)
 		return NULL;
-	files_set(&copy->directory, files->directory);
-	copy->umask = files->umask;
-	copy->personality = files->personality;
-	memcpy(copy->limits, files->limits, sizeof(copy->limits));
-	if (files->count > copy->count && !grow(copy)) {
-		files_destroy(copy);
+	*copy = *files;
+	copy->slots = copy->first;
+	if (files->count > FILES_INLINE && !reach(copy, files->count - 1)) {
+		pool_free(&pool, copy);
 		return NULL;
 	}
-	files_set(&copy->program, files->program);
-	memcpy(copy->close_on_exec, files->close_on_exec, sizeof(copy->close_on_exec));
 	for (uint32_t i = 0; i < files->count; i++)
-		if (files->slots[i])
-			files_set(&copy->slots[i], files->slots[i]);
+		hold(copy->slots[i] = files->slots[i]);
+	hold(copy->directory);
+	hold(copy->program);
 	return copy;
 }
 
@@ -106,7 +108,7 @@ int files_add(struct files *files, struct file *file, uint32_t descriptor, bool 
 		descriptor++;
 	if (descriptor >= files->limits[LIMIT_FILES].soft)
 		return -EMFILE;
-	if (descriptor >= files->count && !grow(files))
+	if (descriptor >= files->count && !reach(files, descriptor))
 		return -ENOMEM;
 	files->slots[descriptor] = file;
 	files_set_close_on_exec(files, descriptor, close_on_exec);
@@ -131,7 +133,7 @@ int files_replace(struct files *files, uint32_t descriptor, struct file *file, b
 {
 	if (descriptor >= files->limits[LIMIT_FILES].soft)
 		return -EBADF;
-	if (descriptor >= files->count && !grow(files))
+	if (descriptor >= files->count && !reach(files, descriptor))
 		return -ENOMEM;
 	files_set_close_on_exec(files, descriptor, close_on_exec);
 	exchange(files, descriptor, file);
@@ -157,8 +159,7 @@ void files_set(struct file **place, struct file *file)
 {
 	struct file *before = *place;
 
-	if (file)
-		file->references++;
+	hold(file);
 	*place = file;
 	if (before)
 		file_release(before);

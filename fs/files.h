@@ -16,14 +16,15 @@ struct limit {
 #define LIMIT_FILES 7 /* descriptors; at most FILES_MAX */
 
 struct files {
-	struct file **slots; /* a reference each, or NULL */
-	uint32_t count;	     /* slots that are there */
+	/* A reference each, or NULL: here, or in a page. Those from count on were never used. */
+	struct file **slots, *first[FILES_INLINE];
+	uint32_t count;
 	uint32_t close_on_exec[FILES_MAX / 32];
-	struct file *directory;	     /* the working directory, a reference; NULL: the root */
+	/* References: the working directory, NULL: the root; the program that the task runs, or
+	 * NULL. */
+	struct file *directory, *program;
 	uint32_t umask, personality; /* umask(2), personality(2) */
 	struct limit limits[LIMITS];
-	struct file *first[FILES_INLINE];
-	struct file *program; /* that the task runs; a reference, or NULL */
 };
 
 /* An empty table, at the root directory; or a copy that shares the open files. NULL without

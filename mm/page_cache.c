@@ -13,6 +13,7 @@
 #include "mm/page_cache.h"
 
 #include "kernel/lib/errno.h"
+#include "kernel/task/task.h"
 #include "mm/reverse_map.h"
 #include "mm/page_alloc.h"
 #include "mm/page_table.h"
@@ -33,6 +34,20 @@ static void insert(struct page_cache *cache, struct cached_page *cached)
 	cached->cache = cache;
 	tree_insert(&cache->pages, &cached->node);
 	list_append(&page_cache_ring, &cached->in_ring);
+}
+
+uint32_t page_cache_pages(void)
+{
+	return cached_pages.used;
+}
+
+uint32_t page_cache_major_faults;
+
+void page_cache_count_major(void)
+{
+	page_cache_major_faults++;
+	current->counts.major_faults++;
+	current->counts.minor_faults--;
 }
 
 void page_cache_forget(struct cached_page *cached)

@@ -39,6 +39,14 @@ int page_cache_sync(struct page_cache *cache, uint32_t first, uint32_t end);
 /* The file was cut: page `first` and those after it are removed from the cache and every space. */
 void page_cache_cut(struct page_cache *cache, uint32_t first);
 
+/* How many pages are in all caches. */
+uint32_t page_cache_pages(void);
+
+/* How many page faults had to read a page of a disk. page_cache_count_major counts one: it is the
+ * current task's, and no minor fault of it. */
+extern uint32_t page_cache_major_faults;
+void page_cache_count_major(void);
+
 /* Frees up to `count` clean pages of any caches that were not used lately. Returns how many. */
 uint32_t page_cache_reclaim(uint32_t count);
 

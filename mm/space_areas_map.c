@@ -62,6 +62,7 @@ int space_unmap(struct space *space, uint32_t address, uint32_t length)
 		return -EINVAL;
 	if (space->count >= space_areas_most && is_inside(space, address, address + pages))
 		return -ENOMEM;
+	space_note_most(space);
 	return area_cut(space, address, address + pages);
 }
 
@@ -185,6 +186,11 @@ struct space_use space_use_of(const struct space *space, const struct space_rang
 uint32_t space_resident_size(const struct space *space)
 {
 	return space->pages * PAGE_SIZE;
+}
+
+uint32_t space_most_size(const struct space *space)
+{
+	return (space->most > space->pages ? space->most : space->pages) * PAGE_SIZE;
 }
 
 /* Does not sleep: the space is another task's, which would change it meanwhile. */

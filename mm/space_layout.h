@@ -25,6 +25,14 @@ struct space {
 	uint32_t heap_start, heap_end; /* to the byte */
 	uint32_t size;		       /* bytes in areas */
 	uint32_t pages;		       /* that are mapped */
+	uint32_t most;		       /* pages that were mapped before the program unmapped some */
 	uint32_t count;		       /* of areas */
 	uint32_t pinning; /* PINS_*: what becomes of new areas (kernel/linux/memory/pinned.c) */
 };
+
+/* Call it before pages are unmapped because the program wants that. */
+static inline void space_note_most(struct space *space)
+{
+	if (space->most < space->pages)
+		space->most = space->pages;
+}

@@ -49,8 +49,9 @@ struct space_use {
 
 struct space_use space_use_of(const struct space *space, const struct space_range *range);
 
-/* How many bytes of memory its program uses at the moment. */
+/* How many bytes of memory its program uses at the moment; and how many were the most. */
 uint32_t space_resident_size(const struct space *space);
+uint32_t space_most_size(const struct space *space);
 
 /* Bytes that are mapped. */
 uint32_t space_size(const struct space *space);

@@ -120,3 +120,8 @@ uint32_t space_resident_size(const struct space *space)
 {
 	return SLOT_SIZE;
 }
+
+uint32_t space_most_size(const struct space *space)
+{
+	return SLOT_SIZE;
+}

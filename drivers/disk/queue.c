@@ -80,6 +80,8 @@ void block_submit(struct block_request *request)
 	request->lba += request->device->start;
 	request->is_done = false;
 	request->submitted_ns = time_ns();
+	if (request->operation == 'R')
+		current->counts.blocks_in += request->count;
 	list_append(&queue->waiting, &request->in_queue);
 	if (queue->pending++ == 0)
 		queue->busy_since = request->submitted_ns;

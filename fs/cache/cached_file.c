@@ -411,7 +411,11 @@ static int object_page(struct memory_object *object, uint32_t index, bool write,
 	}
 	if (!error) {
 		cached_file_count(file, write);
+		uint32_t blocks = current->counts.blocks_in;
+
 		error = get_page(file, index, FAULT_WINDOW, page);
+		if (current->counts.blocks_in != blocks)
+			page_cache_count_major();
 		uint64_t rest = file->ops->size(file) - ((uint64_t)index << PAGE_SHIFT);
 
 		if (!error && write)

@@ -118,8 +118,10 @@ int cached_file_direct(struct cached_file *file, struct buffer *buffer, uint64_t
 
 	if (write && moved < 0) /* some may be on the disk all the same */
 		cached_file_doubt(file, first, end);
-	if (write && moved > 0)
+	if (write && moved > 0) {
+		current->counts.blocks_out += (uint32_t)moved / SECTOR_SIZE;
 		cached_file_drop(file, (offset + PAGE_SIZE - 1) >> PAGE_SHIFT,
 				 (offset + moved) >> PAGE_SHIFT, true);
+	}
 	return moved;
 }

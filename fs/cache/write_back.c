@@ -125,6 +125,7 @@ void cached_file_mark_dirty(struct cached_file *file, uint32_t index, uint32_t s
 	if (cached->is_dirty)
 		return;
 	cached->is_dirty = true;
+	current->counts.blocks_out += PAGE_SIZE / SECTOR_SIZE;
 	dirty_pages++;
 	cached_file_count(file, 1);
 	cached_files_start();

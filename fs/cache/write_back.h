@@ -9,6 +9,7 @@
 
 #include "fs/cache/write_errors.h"
 #include "kernel/task/lock.h"
+#include "kernel/task/task.h"
 #include "mm/page_cache.h"
 
 struct cached_file;

@@ -53,6 +53,10 @@ struct procfs_memory {
 	uint32_t (*shared)(const struct space *space);
 	/* Writes the end of /proc/meminfo: large pages. */
 	void (*large)(struct procfs_text *text);
+	/* Writes the lines of /proc/vmstat about page faults. */
+	void (*faults)(struct procfs_text *text);
+	/* How many pages of files on disks are in memory. */
+	uint32_t (*cached)(void);
 };
 
 extern const struct procfs_memory *procfs_memory;

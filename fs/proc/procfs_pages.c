@@ -33,13 +33,18 @@ static void print_kib(struct procfs_text *text, const char *name, uint32_t kib)
 	procfs_print(text, "%-15s %8u kB\n", name, kib);
 }
 
-/* Pages of empty slabs could be given back: they are reclaimable. */
+static uint32_t cached_pages(void)
+{
+	return procfs_memory ? procfs_memory->cached() : 0;
+}
+
+/* Pages of empty slabs could be given back, and those of files on disks: they are reclaimable. */
 static void show_memory(struct procfs_text *text, const struct task *task)
 {
 	static const char *const none[] = { "Buffers:",	 "SwapCached:", "SwapTotal:",
 					    "SwapFree:", "Dirty:",	"Writeback:" };
-	uint32_t free = page_free_count() << KIB_SHIFT, slabs = 0, empty = 0;
-	uint32_t cached = ramfs_statistics().pages << KIB_SHIFT;
+	uint32_t free = page_free_count() << KIB_SHIFT, cached = cached_pages() << KIB_SHIFT;
+	uint32_t shared = ramfs_statistics().pages << KIB_SHIFT, slabs = 0, empty = 0;
 
 	for (struct list *link = slab_caches.next; link != &slab_caches; link = link->next) {
 		const struct slab_cache *cache = list_entry(link, struct slab_cache, link);
@@ -49,11 +54,11 @@ static void show_memory(struct procfs_text *text, const struct task *task)
 	}
 	print_kib(text, "MemTotal:", memory_map_usable());
 	print_kib(text, "MemFree:", free);
-	print_kib(text, "MemAvailable:", free + empty);
-	print_kib(text, "Cached:", cached);
+	print_kib(text, "MemAvailable:", free + empty + cached);
+	print_kib(text, "Cached:", shared + cached);
 	for (unsigned i = 0; i < sizeof(none) / sizeof(none[0]); i++)
 		print_kib(text, none[i], 0);
-	print_kib(text, "Shmem:", cached);
+	print_kib(text, "Shmem:", shared);
 	print_kib(text, "Slab:", slabs);
 	print_kib(text, "SReclaimable:", empty);
 	if (procfs_memory)
@@ -95,9 +100,11 @@ static void show_vmstat(struct procfs_text *text, const struct task *task)
 	if (procfs_traffic)
 		procfs_traffic(&read, &written);
 	procfs_print(text, "nr_free_pages %u\nnr_file_pages %u\n", page_free_count(),
-		     ramfs_statistics().pages);
+		     ramfs_statistics().pages + cached_pages());
 	procfs_print(text, "pgpgin %llu\npgpgout %llu\n", read / 2, written / 2);
 	procfs_print(text, "pswpin 0\npswpout 0\n");
+	if (procfs_memory)
+		procfs_memory->faults(text);
 }
 
 static void pages_register(void)

@@ -66,9 +66,10 @@ static void show_stat(struct procfs_text *text, const struct task *task)
 	int nice = task->schedule.nice;
 	const struct process *process = process_of(task);
 
-	procfs_print(text, "%d (%s) %c %d %d %d %u -1 0 0 0 0 0 ", task->pid, task->name,
+	procfs_print(text, "%d (%s) %c %d %d %d %u -1 0 %u %u %u %u ", task->pid, task->name,
 		     lives[task->life].letter, parent_of(task), process->pgrp, process->session,
-		     process->tty);
+		     process->tty, task->counts.minor_faults, process->children_counts.minor_faults,
+		     task->counts.major_faults, process->children_counts.major_faults);
 	procfs_print(text, "%u %u %u %u %d %d %u 0 %llu %u %u 4294967295", task->user_ticks,
 		     task->system_ticks, process->children_user_ticks,
 		     process->children_system_ticks, 20 + nice, nice, threads_of(task), begun,

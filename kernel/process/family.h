@@ -94,6 +94,7 @@ int process_fork(const struct fork_request *request);
 struct wait_news {
 	int32_t status; /* as wait4 tells it */
 	uint32_t user_ticks, system_ticks;
+	struct task_counts counts; /* of one that has ended */
 };
 
 /*

@@ -101,6 +101,17 @@ static bool wait_for_memory(void)
 }
 
 void (*page_fault_watch)(const struct space *space, bool write);
+uint32_t page_faults;
+
+/* A fault is resolved. If it was a major one, the page cache has said so (page_cache_count_major).
+ */
+static void count(bool write)
+{
+	page_faults++;
+	current->counts.minor_faults++;
+	if (page_fault_watch)
+		page_fault_watch(current->space, write);
+}
 
 /* The instruction is restarted when this returns, or the program gets its signal first. */
 static void page_fault(struct trap_frame *frame)
@@ -116,8 +127,8 @@ static void page_fault(struct trap_frame *frame)
 				    may_sleep);
 		if (error == -ENOMEM)
 			out_of_memory();
-		if (!error && page_fault_watch)
-			page_fault_watch(current->space, frame->error_code & ERROR_WRITE);
+		if (!error)
+			count(frame->error_code & ERROR_WRITE);
 		interrupts_disable();
 	}
 	if (error == -ENOMEM && may_sleep && (wait_for_memory() || is_user))

@@ -22,8 +22,9 @@ struct files;
 /* Pending and blocked signals, and their actions: kernel/process/signal.h. */
 struct process_signals {
 	uint64_t pending, blocked; /* bit n - 1 is signal n */
-	uint64_t awaited;	   /* by sigtimedwait, though they are blocked */
-	uint64_t saved;		   /* what was blocked before sigsuspend, while is_suspended */
+	/* By sigtimedwait, though they are blocked; what was blocked before sigsuspend, while
+	 * is_suspended. */
+	uint64_t awaited, saved;
 	bool is_suspended;
 	uint64_t resume_ns; /* when an interrupted sleep that is restarted ends; or 0 */
 	struct linux_signal_stack stack;
@@ -57,10 +58,14 @@ struct process {
 
 	uint32_t children_user_ticks, children_system_ticks; /* of those that were waited for */
 	struct timer alarm;				     /* sends SIGALRM */
-	uint64_t alarm_interval;    /* nanoseconds until the next one; 0: none */
-	uint64_t tick_timers[2][2]; /* setitimer's of processor time: kernel/linux/time/calls.c */
+	/* Nanoseconds until the next one, 0: none; setitimer's timers of processor time:
+	 * kernel/linux/time/calls.c. */
+	uint64_t alarm_interval, tick_timers[2][2];
 
 	struct process_signals signals;
+
+	/* Of those that were waited for; and when it has ended, its own as well. */
+	struct task_counts children_counts;
 };
 
 /* Ends the current task, and frees its space and files: no other task may share them any more

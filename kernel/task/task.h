@@ -54,6 +54,13 @@ struct task_schedule {
 	uint32_t preempt_count; /* a kernel thread with 0 may be pre-empted by the tick */
 };
 
+/* What else is counted of a task, for getrusage: page faults without and with a read of a disk, and
+ * blocks of 512 bytes that it reads from disks, or makes dirty. The rest is of a program, when it
+ * has ended (kernel/linux/process/usage.c). */
+struct task_counts {
+	uint32_t minor_faults, major_faults, blocks_in, blocks_out, waits, preemptions, most_pages;
+};
+
 struct task {
 	uint32_t esp; /* in the kernel, while others run. The first field: kernel/task/switch.asm */
 	int32_t pid;
@@ -74,15 +81,15 @@ struct task {
 	bool has_signal;
 
 	/* Time, in ticks; how often it got the processor, and was pre-empted. */
-	uint32_t user_ticks, system_ticks;
-	uint32_t switches, preemptions;
+	uint32_t user_ticks, system_ticks, switches, preemptions;
 	uint64_t begun_ns;
 
 	struct task_schedule schedule;
 
 	/* Locks: kernel/task/lock.c. */
-	struct mutex *held;    /* linked by mutex->next_held */
-	struct mutex *waiting; /* the one that it waits for */
+	struct mutex *held, *waiting; /* linked by mutex->next_held; the one that it waits for */
+
+	struct task_counts counts;
 };
 
 /* The task that has the processor. Never NULL after the first task was made. */

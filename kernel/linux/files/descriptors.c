@@ -16,11 +16,11 @@
 static int sys_close_range(struct trap_frame *frame)
 {
 	struct files *files = current->process->files;
-	uint32_t last = frame->ecx < files->count ? frame->ecx : files->count - 1;
+	uint32_t end = frame->ecx < files->count ? frame->ecx + 1 : files->count;
 
 	if (frame->ebx > frame->ecx || frame->edx & ~CLOSE_RANGE_ON_EXEC)
 		return -EINVAL;
-	for (uint32_t i = frame->ebx; i <= last; i++)
+	for (uint32_t i = frame->ebx; i < end; i++)
 		if (frame->edx)
 			files_set_close_on_exec(files, i, true);
 		else

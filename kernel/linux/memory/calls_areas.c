@@ -62,6 +62,7 @@ static int sys_brk(struct trap_frame *frame)
 	while (owner->is_borrowing)
 		owner = owner->parent->leader;
 	claim_take(&owner->setting_break);
+	space_note_most(current->space);
 	uint32_t old = space_set_break(current->space, 0), now = old;
 
 	if (frame->ebx <= old ||
@@ -295,6 +296,7 @@ static int sys_mremap(struct trap_frame *frame)
 		return -EINVAL;
 	if (!area || area->end - address < old_length)
 		return -EFAULT;
+	space_note_most(current->space);
 	if (flags & MREMAP_FIXED)
 		return move_there(address, old_length, new_length, frame->edi);
 	if (new_length <= old_length)
@@ -323,6 +325,7 @@ static int forget(uint32_t start, uint32_t end)
 {
 	const struct area *area;
 
+	space_note_most(current->space);
 	while (start < end && (area = area_from(current->space, start)) && area_start(area) < end) {
 		uint32_t from = start > area_start(area) ? start : area_start(area);
 

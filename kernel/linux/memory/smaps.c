@@ -9,9 +9,11 @@
 #include "kernel/lib/startup.h"
 #include "kernel/cpu/interrupts.h"
 #include "kernel/cpu/memory_layout.h"
+#include "kernel/process/page_fault.h"
 #include "kernel/task/task.h"
 #include "mm/large_page.h"
 #include "mm/memory_object.h"
+#include "mm/page_cache.h"
 #include "mm/space_map.h"
 #include "mm/zones.h"
 
@@ -117,6 +119,11 @@ static void show_large(struct procfs_text *text)
 	procfs_print(text, "Hugetlb:        %8u kB\n", total * LARGE_KIB);
 }
 
+static void show_faults(struct procfs_text *text)
+{
+	procfs_print(text, "pgfault %u\npgmajfault %u\n", page_faults, page_cache_major_faults);
+}
+
 /* /proc/sys/vm/max_map_count. */
 static void show_areas_most(struct procfs_text *text, const struct task *task)
 {
@@ -135,7 +142,8 @@ static int store_areas_most(const char *line)
 
 static void task_memory_register(void)
 {
-	static const struct procfs_memory memory = { show_name, shared_of, show_large };
+	static const struct procfs_memory memory = { show_name, shared_of, show_large, show_faults,
+						     page_cache_pages };
 	static struct procfs_entry smaps = { .name = "smaps",
 					     .show = show_smaps,
 					     .order = SMAPS_ORDER };

@@ -8,7 +8,7 @@
 #include "kernel/lib/errno.h"
 #include "kernel/task/sched.h"
 #include "kernel/syscall/syscall.h"
-#include "kernel/linux/time/calls.h"
+#include "kernel/linux/process/usage.h"
 #include "kernel/linux/time/user_time64.h"
 #include "kernel/task/sched_class.h"
 #include "kernel/task/time.h"
@@ -39,9 +39,12 @@
 /* What a child has used, to a user address; 0: the program does not want it. */
 static int give_usage(uint32_t address, const struct wait_news *news)
 {
-	const struct linux_usage usage = usage_of_ticks(news->user_ticks, news->system_ticks);
+	if (!address)
+		return 0;
+	const struct linux_usage usage =
+	    usage_of(news->user_ticks, news->system_ticks, &news->counts);
 
-	return address ? give(address, &usage, sizeof(usage)) : 0;
+	return give(address, &usage, sizeof(usage));
 }
 
 /* Children are the leader's: its queue wakes when one has news. */
@@ -51,11 +54,13 @@ static int wait_as_leader(int32_t which, uint32_t options, struct wait_news *new
 	int32_t pid;
 
 	if (leader == current->process || (options & WNOHANG))
-		return process_wait(which, options, news);
-	int error = wait_event(&leader->children,
-			       (pid = process_wait(which, options | WNOHANG, news)) != 0);
-
-	return error ? error : pid;
+		pid = process_wait(which, options, news);
+	else if (wait_event(&leader->children,
+			    (pid = process_wait(which, options | WNOHANG, news)) != 0) != 0)
+		return -ERESTART;
+	if (pid > 0)
+		usage_fetched(news);
+	return pid;
 }
 
 /* The group of INT32_MIN could not be negated. */
@@ -109,8 +114,12 @@ static int look_id(int32_t which, uint32_t options, struct wait_news *news)
 		return error;
 	bool has_stopped = child->has_stopped, has_continued = child->has_continued;
 
-	if (!(options & WNOWAIT))
-		return process_wait(child->task->pid, WNOHANG | (options & WAIT_OPTIONS), news);
+	if (!(options & WNOWAIT)) {
+		int pid = process_wait(child->task->pid, WNOHANG | (options & WAIT_OPTIONS), news);
+
+		usage_fetched(news);
+		return pid;
+	}
 	child->has_continued = has_continued && child->task->life != TASK_ZOMBIE;
 	process_fetch(child, news);
 	child->has_stopped = has_stopped;

@@ -24,7 +24,7 @@
 #include "kernel/linux/futex/futex.h"
 #include "kernel/linux/ipc/keys.h"
 #include "kernel/linux/signals/mask.h"
-#include "kernel/linux/time/calls.h"
+#include "kernel/linux/process/usage.h"
 #include "kernel/linux/process/thread_local.h"
 #include "kernel/linux/time/posix_timer.h"
 #include "kernel/linux/process/threads.h"
@@ -163,9 +163,9 @@ static void kill_others(const struct process *leader)
 	interrupts_restore(enabled);
 }
 
-static struct use used_by_ended(const struct process *leader)
+static const struct use *used_by_ended(const struct process *leader)
 {
-	return thread_of(leader)->ended;
+	return &thread_of(leader)->ended;
 }
 
 /* From the leader's wake-up to task_bury no other task may run: the leader may be gone then. */
@@ -213,6 +213,7 @@ static int32_t end(int32_t status, bool all)
 		end_follower();
 	signal_timers_delete();
 	semaphores_undo();
+	usage_end(&thread_of(process)->ended);
 	return process->status;
 }
 
@@ -247,12 +248,14 @@ static void take_place(struct process *process, struct process *leader)
 	leader->is_borrowing = false;
 	process->children_user_ticks = leader->children_user_ticks;
 	process->children_system_ticks = leader->children_system_ticks;
+	process->children_counts = leader->children_counts;
 	move_alarm(process, leader);
 	memcpy(process->signals.own, leader->signals.own, sizeof(process->signals.own));
 	process->signals.actions = process->signals.own;
 	process->leader = leader->leader = process;
 	thread_of(process)->followers = 1;
 	thread_of(process)->ended.cycles = thread_of(leader)->ended.cycles;
+	thread_of(process)->ended.counts = thread_of(leader)->ended.counts;
 	wait_wake(&leader->children);
 }
 

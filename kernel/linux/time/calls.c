@@ -1,5 +1,5 @@
 /*
- * System calls about time: reading the clocks, the processor time used, and sleeping.
+ * System calls about time: reading the clocks, sleeping, alarms, and timers of processor time.
  *
  * A sleep that a signal interrupts returns -ERESTART_SLEEP; if the call is made again, it must not
  * begin again from the start, so its deadline is kept in the process (resume_ns):
@@ -7,8 +7,6 @@
  *	nanosleep(10 s)	at 100 s: the deadline is 110 s
  *			at 103 s SIGSTOP, at 107 s SIGCONT: sleeps on, until 110 s
  */
-#include "kernel/linux/time/calls.h"
-
 #include <stddef.h>
 
 #include "fs/files.h"
@@ -16,6 +14,7 @@
 #include "kernel/lib/divide.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/startup.h"
+#include "kernel/linux/process/usage.h"
 #include "kernel/linux/time/processor_time.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/process/signal.h"
@@ -25,10 +24,8 @@
 #include "mm/user_copy.h"
 #include "kernel/linux/time/user_time64.h"
 #include "kernel/task/wait.h"
-#include "mm/space_map.h"
 
 #define NS	    NANOSECONDS_PER_SECOND
-#define US_PER_TICK (1000000 / TICKS_PER_SECOND)
 #define NS_PER_TICK (NS / TICKS_PER_SECOND)
 
 /* A clock of processor time: the pid, inverted, above these bits. */
@@ -38,42 +35,6 @@
 #define CLOCK_OF_USE	2u
 
 /* ---- clocks ---- */
-
-struct use (*use_of_ended)(const struct process *leader);
-
-/* The task that runs was charged at the last tick or switch. */
-void use_add(struct use *sum, const struct task *task)
-{
-	sum->cycles += task->schedule.total;
-	if (task == current)
-		sum->cycles += time_stamp() - task->schedule.started;
-	sum->user_ticks += task->user_ticks;
-	sum->system_ticks += task->system_ticks;
-}
-
-/* What a program's tasks have used, also those that have ended: their ticks are the leader's. */
-static struct use use_of_program(const struct process *leader)
-{
-	struct use use = { use_of_ended ? use_of_ended(leader).cycles : 0, 0, 0 };
-
-	for (const struct task *task = task_next(NULL); task; task = task_next(task))
-		if (task->process && task->process->leader == leader)
-			use_add(&use, task);
-	return use;
-}
-
-/* Of a task alone. */
-static struct use use_of_task(const struct task *task)
-{
-	struct use use = { 0 };
-
-	use_add(&use, task);
-	if (use_of_ended && task->process->leader == task->process) {
-		use.user_ticks -= use_of_ended(task->process).user_ticks;
-		use.system_ticks -= use_of_ended(task->process).system_ticks;
-	}
-	return use;
-}
 
 /* Linux's clock of another task or program: its number inverted, and what is meant by it. */
 static int read_clock_of(uint32_t clock, uint64_t *ns)
@@ -183,57 +144,6 @@ static int sys_time(struct trap_frame *frame)
 	if (frame->ebx && give(frame->ebx, &now, sizeof(now)) != 0)
 		return -EFAULT;
 	return now;
-}
-
-/* ---- what was used ---- */
-
-static struct linux_timeval timeval_of_ticks(uint32_t ticks)
-{
-	return (struct linux_timeval){ ticks / TICKS_PER_SECOND,
-				       ticks % TICKS_PER_SECOND * US_PER_TICK };
-}
-
-struct linux_usage usage_of_ticks(uint32_t user, uint32_t system)
-{
-	return (struct linux_usage){
-		.user = timeval_of_ticks(user),
-		.system = timeval_of_ticks(system),
-	};
-}
-
-/* Ticks of the program, and of its children; returns the ticks since boot. */
-static int sys_times(struct trap_frame *frame)
-{
-	const struct process *leader = current->process->leader;
-	const struct use use = use_of_program(leader);
-	const struct linux_times times = { use.user_ticks, use.system_ticks,
-					   leader->children_user_ticks,
-					   leader->children_system_ticks };
-
-	if (frame->ebx && give(frame->ebx, &times, sizeof(times)) != 0)
-		return -EFAULT;
-	return (uint32_t)divide64(time_ns(), NS_PER_TICK, NULL) & INT32_MAX;
-}
-
-static int sys_getrusage(struct trap_frame *frame)
-{
-	struct process *leader = current->process->leader;
-	struct use use = use_of_program(leader);
-	struct linux_usage usage;
-
-	if (frame->ebx == USAGE_SELF || frame->ebx == USAGE_THREAD) {
-		if (frame->ebx == USAGE_THREAD)
-			use = use_of_task(current);
-		usage = usage_of_ticks(use.user_ticks, use.system_ticks);
-		usage.involuntary_switches = current->preemptions;
-		usage.voluntary_switches = current->switches - current->preemptions;
-		usage.largest_size = space_size(current->space) / 1024;
-	} else if ((int32_t)frame->ebx == USAGE_CHILDREN) {
-		usage = usage_of_ticks(leader->children_user_ticks, leader->children_system_ticks);
-	} else {
-		return -EINVAL;
-	}
-	return give(frame->ecx, &usage, sizeof(usage));
 }
 
 /* ---- sleeping ---- */
@@ -478,8 +388,6 @@ static int sys_setitimer(struct trap_frame *frame)
 static const struct syscall calls[] SYSCALL_TABLE_REPLACING = {
 	{ 13, "time", "p", sys_time },
 	{ 27, "alarm", "d", sys_alarm },
-	{ 43, "times", "p", sys_times },
-	{ 77, "getrusage", "dp", sys_getrusage },
 	{ 78, "gettimeofday", "pp", sys_gettimeofday },
 	{ 104, "setitimer", "dpp", sys_setitimer },
 	{ 105, "getitimer", "dp", sys_getitimer },

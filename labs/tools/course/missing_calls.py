@@ -31,9 +31,6 @@ Of calls that are answered, these parts are refused or have less effect than on 
 - RLIMIT_NPROC binds root, too; it, RLIMIT_SIGPENDING and RLIMIT_NOFILE cannot be raised beyond what
   the kernel has room for (EPERM).
 - Sleeps and timeouts end at the first tick after their time, up to 10 ms late.
-- getrusage and wait4 tell times, and of the caller its switches and the size of its memory. They
-  count no page faults and no blocks, nor what children used besides times. /proc/vmstat counts no
-  page faults, and Cached in /proc/meminfo is only what is in the file system in memory.
 - mlock brings pages, and shows them as pinned; when memory is short, clean pages of files may still
   be given back.
 - /proc/PID/fd and maps show a file that was deleted as "/#N (deleted)", without its last name.

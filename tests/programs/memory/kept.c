@@ -1,6 +1,6 @@
 /*
- * kept: memory that is pinned or grows downwards, the limits of memory, and the names of files
- * that are mapped, one line a promise. The same on Linux.
+ * kept: memory that is pinned or grows downwards, the limits of memory, the names of files that are
+ * mapped, and what is counted of a program, one line a promise. The same on Linux.
  *
  *	kept [DIRECTORY]	where its files are; /tmp
  */
@@ -371,6 +371,74 @@ static void test_names(const char *directory)
 	munmap(shown, PAGE);
 }
 
+/* ---- what is counted ---- */
+
+static struct rusage used_by(int who)
+{
+	struct rusage usage;
+
+	getrusage(who, &usage);
+	return usage;
+}
+
+static int touches(void)
+{
+	char *memory = map(8 * MIB / PAGE, 0);
+
+	memset(memory, 1, 8 * MIB);
+	munmap(memory, 8 * MIB);
+	usleep(1000);
+	return 0;
+}
+
+/* Its own child touches twice as much. */
+static int has_child(void)
+{
+	char *memory = map(16 * MIB / PAGE, 0);
+
+	memset(memory, 1, 16 * MIB);
+	munmap(memory, 16 * MIB);
+	return child_of(touches);
+}
+
+static void test_counts(void)
+{
+	const struct rusage first = used_by(RUSAGE_SELF);
+	const struct rusage before = used_by(RUSAGE_CHILDREN);
+	long faults = number_in("/proc/vmstat", NULL, "pgfault ");
+
+	touches();
+	const struct rusage own = used_by(RUSAGE_SELF);
+
+	ok(own.ru_minflt - first.ru_minflt >= 2048 && own.ru_minflt - first.ru_minflt < 3000 &&
+	       own.ru_majflt == first.ru_majflt && own.ru_nvcsw > first.ru_nvcsw &&
+	       own.ru_maxrss >= 8192, /* more on Linux, if what started it had more */
+	   "faults, and the most memory that it had");
+	ok(number_in("/proc/vmstat", NULL, "pgfault ") - faults >= 2048 &&
+	       number_in("/proc/vmstat", NULL, "pgmajfault ") >= 0,
+	   "the system's faults");
+	struct rusage child, after;
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0)
+		_exit(has_child());
+	ok(wait4(pid, &status, 0, &child) == pid && child.ru_minflt >= 6144 &&
+	       child.ru_minflt < 8000 && child.ru_maxrss >= 16384 && child.ru_maxrss < 20480 &&
+	       child.ru_nvcsw > 0,
+	   "a child's and its children's");
+	after = used_by(RUSAGE_CHILDREN);
+	ok(after.ru_minflt - before.ru_minflt == child.ru_minflt &&
+	       after.ru_nvcsw - before.ru_nvcsw == child.ru_nvcsw &&
+	       after.ru_maxrss ==
+		   (child.ru_maxrss > before.ru_maxrss ? child.ru_maxrss : before.ru_maxrss),
+	   "are counted once it was waited for");
+	signal(SIGCHLD, SIG_IGN);
+	ok(child_of(touches) == 0 && used_by(RUSAGE_CHILDREN).ru_minflt == after.ru_minflt,
+	   "not those of a child that nobody waits for");
+	signal(SIGCHLD, SIG_DFL);
+}
+
 int main(int count, char **words)
 {
 	test_pins();
@@ -379,6 +447,7 @@ int main(int count, char **words)
 	test_zeros();
 	test_limits();
 	test_names(count > 1 ? words[1] : "/tmp");
+	test_counts();
 	printf("1..%d\n", number);
 	return 0;
 }
