@@ -80,11 +80,11 @@ static uint32_t covered(const struct space *space, uint32_t start, uint32_t end,
 
 int space_protect(struct space *space, uint32_t address, uint32_t length, unsigned protection)
 {
-	uint32_t end = address + pages_up(length);
+	uint32_t pages = pages_up(length), end = address + pages;
 
 	if (address % PAGE_SIZE)
 		return -EINVAL;
-	if (end < address)
+	if (end < address || pages < length)
 		return -ENOMEM;
 	uint32_t reached = covered(space, address, end, protection);
 

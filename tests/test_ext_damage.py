@@ -32,7 +32,7 @@ FIELDS = {  # message: image, offset in the superblock, layout, value, error
     "superblock: block count 4294971392 is larger": ("ext4", 0x150, "<I", 1, "EUCLEAN"),
     "superblock: 0 blocks do not make 1 groups of 8192": ("ext2", 0x04, "<I", 1, "EUCLEAN"),
     "superblock: revision 9, not 0 to 1": ("ext2", 0x4C, "<I", 9, "EUCLEAN"),
-    "superblock: log of the block size 7, not 0 to 2": ("ext2", 0x18, "<I", 7, "EUCLEAN"),
+    "superblock: log of the block size 7, not 0 to 2": ("ext2", 0x18, "<I", 7, "EINVAL"),
     "superblock: inode size 200, not a power of two": ("ext2", 0x58, "<H", 200, "EUCLEAN"),
     "superblock: inode size 2048, not 128 to 1024": ("ext2", 0x58, "<H", 2048, "EUCLEAN"),
     "superblock: first inode 5, not 11 to 128": ("ext2", 0x54, "<I", 5, "EUCLEAN"),

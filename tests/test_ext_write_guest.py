@@ -447,3 +447,15 @@ def test_root_on_a_disk(guest, tmp_path):
     assert "root: /dev/hdb\n/dev/hdb / ext4 rw 0 0\nnone /proc proc rw 0 0\n" in first
     assert "No such file" in first and re.search(r"ramfs rw 0 0\n\d+\n", second)
     check(image)
+
+
+@pytest.mark.parametrize("kind", ["no file system", "blocks of 8 KiB"])
+def test_root_that_cannot_be_used(guest, tmp_path, kind):
+    """The machine ends with the cause, in words: no panic, and no program on another root."""
+    image = tmp_path / "root.img"
+    image.write_bytes(bytes(range(256)) * (MIB // 32))
+    if kind != "no file system":
+        run_tool("mke2fs", "-qF", "-t", "ext4", "-b", "8192", image)
+    said = guest("echo other root", image, ends=False, settings={"root": "/dev/hdb"})
+    assert said.endswith("root: /dev/hdb cannot be used: EINVAL\n")
+    assert "panic" not in said and "other root" not in said

@@ -383,6 +383,7 @@ static int disk_directory_sync(struct file *file, bool data_only)
 const struct file_ops disk_directory_ops = {
 	.open = disk_open,
 	.read = vfs_read_directory,
+	.size = vfs_file_size,
 	.control = disk_control,
 	.sync = disk_directory_sync,
 };

@@ -71,15 +71,15 @@ static int check_sizes(struct ext_fs *fs)
 	uint32_t least = wide ? EXT_DESCRIPTOR_LARGE : EXT_DESCRIPTOR_SMALL;
 
 	/* A block must fit into a page of the cache: 1, 2 or 4 KiB. */
-	if (out_of_range(fs, "revision", super->s_rev_level, 0, 1) ||
-	    out_of_range(fs, "log of the block size", super->s_log_block_size, 0, 2))
-		return -EUCLEAN;
+	if (out_of_range(fs, "log of the block size", super->s_log_block_size, 0, 2))
+		return -EINVAL;
 	fs->block_shift = 10 + super->s_log_block_size; /* 0 means 1 KiB */
 	fs->summary.block_size = 1u << fs->block_shift;
 	fs->inode_size = old ? EXT_OLD_INODE_SIZE : super->s_inode_size;
 	fs->first_inode = old ? EXT_OLD_FIRST_INODE : super->s_first_ino;
 	fs->summary.descriptor_size = wide ? super->s_desc_size : EXT_DESCRIPTOR_SMALL;
-	if (no_power_in_range(fs, "inode size", fs->inode_size, EXT_OLD_INODE_SIZE,
+	if (out_of_range(fs, "revision", super->s_rev_level, 0, 1) ||
+	    no_power_in_range(fs, "inode size", fs->inode_size, EXT_OLD_INODE_SIZE,
 			      fs->summary.block_size) ||
 	    no_power_in_range(fs, "descriptor size", fs->summary.descriptor_size, least, 1024) ||
 	    out_of_range(fs, "first inode", fs->first_inode, EXT_OLD_FIRST_INODE,

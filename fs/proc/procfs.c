@@ -113,10 +113,8 @@ static int procfs_write(struct file *file, struct buffer *from, uint64_t offset)
 	char line[PROCFS_LINE];
 	int length = buffer_take(from, line, sizeof(line) - 1);
 
-	if (!entry->store)
-		return -EACCES;
-	if (length < 0)
-		return length;
+	if (!entry->store || length < 0)
+		return entry->store ? length : -EACCES;
 	line[length] = '\0';
 	if (strchr(line, '\n'))
 		*strchr(line, '\n') = '\0';
@@ -158,6 +156,7 @@ static void fill(struct procfs_inode *inode, int32_t pid, const struct procfs_en
 	inode->inode.file_ops = inode_is(&inode->inode, S_IFDIR) ? &directory_ops : &text_ops;
 	inode->inode.filesystem = root.inode.filesystem;
 	inode->inode.number = number;
+	inode->inode.has_fixed_mode = true; /* it would be forgotten with the inode */
 	inode->pid = pid;
 	inode->entry = entry;
 }

@@ -130,6 +130,7 @@ struct inode {
 	struct inode *mounted;		     /* the root of what is mounted here, or NULL */
 	struct inode *covers;		     /* of a mounted root: the directory it hides */
 	uint32_t writers, programs;	     /* of a regular file: open to write, open to be run */
+	bool has_fixed_mode;		     /* no chmod */
 	bool is_immutable, is_append_only;   /* as chattr's flags i and a say, to root, too */
 	struct pipe *pipe;		     /* of a named pipe that is open, or NULL */
 	struct file_lock *locks;	     /* that are set: fs/vfs/locks.h */

@@ -177,7 +177,7 @@ static int check_open(const struct inode *inode, uint32_t flags)
 	if ((flags & O_CREAT) && (flags & O_EXCL))
 		return -EEXIST;
 	if (inode_is(inode, S_IFDIR))
-		return writes || flags & O_CREAT ? -EISDIR : 0;
+		return flags & O_UNNAMED ? -EOPNOTSUPP : writes || flags & O_CREAT ? -EISDIR : 0;
 	if (flags & O_DIRECTORY)
 		return -ENOTDIR;
 	if (inode_is(inode, S_IFLNK)) /* O_NOFOLLOW, or it would have been followed */
@@ -219,8 +219,9 @@ int vfs_open(struct inode *start, const char *text, uint32_t flags, uint32_t mod
 	struct path path;
 	int error;
 
-	if (flags & O_DIRECTORY && flags & (O_CREAT | O_UNNAMED))
-		return flags & O_CREAT ? -EINVAL : -EOPNOTSUPP;
+	if ((flags & O_DIRECTORY && flags & O_CREAT) ||
+	    (flags & O_UNNAMED && (!(flags & O_DIRECTORY) || (flags & O_ACCMODE) == O_RDONLY)))
+		return -EINVAL;
 	do {
 		error = path_resolve(&path, start, text,
 				     (exclusive		   ? PATH_NAME

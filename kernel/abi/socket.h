@@ -75,6 +75,7 @@ struct linux_credentials {
 #define ESOCKTNOSUPPORT 94
 #define EAFNOSUPPORT	97
 #define EADDRINUSE	98
+#define ECONNRESET	104
 #define EISCONN		106
 #define ENOTCONN	107
 #define ETOOMANYREFS	109

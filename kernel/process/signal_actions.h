@@ -32,6 +32,9 @@ bool signal_is_ignored(const struct process *process, int signal);
 #define SIGNALS_STOP                                                                               \
 	(SIGNAL_BIT(SIGSTOP) | SIGNAL_BIT(SIGTSTP) | SIGNAL_BIT(SIGTTIN) | SIGNAL_BIT(SIGTTOU))
 
+/* Those that are never blocked and have no handler. */
+#define SIGNALS_FIXED (SIGNAL_BIT(SIGKILL) | SIGNAL_BIT(SIGSTOP))
+
 /* ---- for system calls: kernel/process/syscall_kill.c ---- */
 
 /* Sends a signal (or 0: none) to one process; code is one of SI_... Returns 0 or -ESRCH. */

@@ -81,7 +81,7 @@ static bool may_join(const struct process *process, int32_t pgrp)
 static int sys_setpgid(struct trap_frame *frame)
 {
 	struct process *process = process_of_call(frame->ebx);
-	int32_t pgrp = frame->ecx;
+	int32_t pgrp = frame->ecx ? frame->ecx : frame->ebx;
 
 	if (pgrp < 0)
 		return -EINVAL;

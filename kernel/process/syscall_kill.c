@@ -46,17 +46,23 @@ static int sys_kill(struct trap_frame *frame)
 
 /* ---- actions ---- */
 
+#define FLAGS_KNOWN 0xdc000807u /* SA_...: all that Linux has */
+
 bool signal_has_action(uint32_t signal, bool changes)
 {
-	bool is_fixed = signal == SIGKILL || signal == SIGSTOP;
-
-	return signal >= 1 && signal <= SIGNALS && !(changes && is_fixed);
+	return signal >= 1 && signal <= SIGNALS &&
+	       !(changes && (SIGNAL_BIT(signal) & SIGNALS_FIXED));
 }
 
-/* A pending signal that is ignored from now on is dropped. */
+/* Flags that no kernel knows are not told again. A pending signal that is ignored from now on is
+ * dropped. */
 void signal_set_action(uint32_t signal, const struct linux_signal_action *action)
 {
-	current->process->signals.actions[signal - 1] = *action;
+	struct linux_signal_action *mine = &current->process->signals.actions[signal - 1];
+
+	*mine = *action;
+	mine->flags &= FLAGS_KNOWN;
+	mine->mask &= ~SIGNALS_FIXED;
 	if (signal_is_ignored(current->process, signal))
 		signal_drop(current->process, signal);
 }

@@ -136,6 +136,12 @@ static int write_together(struct file *file, uint32_t vectors, uint32_t count, u
 	return moved;
 }
 
+/* Is an offset, or the end of a transfer there, beyond all that files can have? */
+static inline bool is_beyond(uint64_t offset, uint32_t length)
+{
+	return (int64_t)(offset | (offset + length)) < 0;
+}
+
 /*
  * A transfer for a whole list: at an offset; or where the file's own is, and that moves.
  *
@@ -152,6 +158,8 @@ static int each_vector(struct file *file, uint32_t vectors, uint32_t count, uint
 
 	if (moved || total == 0)
 		return moved;
+	if (is_beyond(offset, total))
+		return -EINVAL;
 	if (message_ops && file->ops == message_ops->ops)
 		return message_ops->move(file, vectors, count, transfer == write_here);
 	if (transfer == write_here && file->ops->is_stream && total <= PAGE_SIZE << AT_ONCE)
@@ -225,8 +233,9 @@ transfer_at(struct file *file, bool is_allowed, const struct trap_frame *frame,
 	uint32_t length = frame->edx < TRANSFER_MAX ? frame->edx : TRANSFER_MAX;
 	struct buffer buffer = buffer_of_user(frame->ecx, length);
 
-	if (!is_allowed || file->ops->is_stream || (int32_t)frame->edi < 0)
-		return offset_error(file, is_allowed, frame);
+	if (!is_allowed || file->ops->is_stream ||
+	    is_beyond(wide(frame->esi, frame->edi), frame->edx))
+		return offset_error(file, is_allowed, frame) ?: -EINVAL;
 	if (!user_range_ok(frame->ecx, frame->edx))
 		return -EFAULT;
 	return transfer(file, &buffer, wide(frame->esi, frame->edi));
@@ -248,6 +257,9 @@ static int seek_any(struct file *file, int64_t distance, uint32_t whence, int64_
 {
 	bool is_device = file && !file->ops->is_stream && inode_is(file->inode, S_IFCHR);
 
+	if (file && inode_is(file->inode, S_IFDIR) && whence == SEEK_END && !file->ops->size &&
+	    file->inode->ops->create)
+		return -EINVAL;		       /* names in memory have no order with an end */
 	if (is_device && whence <= SEEK_END) { /* there is no place in it */
 		*result = 0;
 		return 0;

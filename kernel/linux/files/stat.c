@@ -155,7 +155,7 @@ CALL(sys_faccessat2, access_at(frame->ebx, frame->ecx, frame->edx, frame->esi))
 
 static int change_mode(struct inode *inode, uint32_t mode, uint32_t unused)
 {
-	int error = mount_check_change(inode);
+	int error = inode->has_fixed_mode ? -EPERM : mount_check_change(inode);
 
 	if (error)
 		return error;

@@ -299,7 +299,10 @@ static bool is_there(const struct trap_frame *frame, uint32_t address)
 static int futex(struct trap_frame *frame, timespec_reader *take)
 {
 	uint32_t operation = frame->ecx & ~FUTEX_FLAGS, value;
+	bool is_of_the_day = frame->ecx & FUTEX_REALTIME_CLOCK;
 
+	if (is_of_the_day && operation != WAIT_BITS && operation != FUTEX_LOCK2)
+		return -ENOSYS;
 	if (frame->ebx % sizeof(value))
 		return -EINVAL;
 	if ((operation == WAIT_BITS || operation == WAKE_BITS) && frame->ebp == 0)

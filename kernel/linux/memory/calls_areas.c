@@ -20,6 +20,7 @@
 #include "mm/user_copy.h"
 
 #define ADVICE_DONT_NEED 4u
+#define ADVICE_FREE	 8u
 #define ADVICE_LARGE	 14u
 #define ADVICE_LAST	 23u
 #define ADVICE_REFUSED	 0x41600u /* bits: it would change what a child sees, or a file */
@@ -217,11 +218,13 @@ int memory_map(const struct mapping *mapping, struct file *file)
 /* Is all of it in areas? */
 static int check(uint32_t address, uint32_t length)
 {
-	uint32_t end = address + ((length + PAGE_SIZE - 1) & -PAGE_SIZE);
+	uint32_t size = whole_pages(length), end = address + size;
 	const struct area *area;
 
 	if (address % PAGE_SIZE)
 		return -EINVAL;
+	if (size < length || end < address)
+		return -ENOMEM;
 	while (address < end && (area = area_find(current->space, address)))
 		address = area->end;
 	return address < end ? -ENOMEM : 0;
@@ -321,7 +324,7 @@ static int sys_mremap(struct trap_frame *frame)
 
 /* The pages of all areas in the range go; holes are passed over. Those before one that is pinned,
  * then: -EINVAL. */
-static int forget(uint32_t start, uint32_t end)
+static int forget(uint32_t start, uint32_t end, uint32_t advice)
 {
 	const struct area *area;
 
@@ -330,25 +333,26 @@ static int forget(uint32_t start, uint32_t end)
 		uint32_t from = start > area_start(area) ? start : area_start(area);
 
 		start = end < area->end ? end : area->end;
-		if (area->flags & AREA_PINNED)
+		if (area->flags & AREA_PINNED || (advice == ADVICE_FREE && area->object))
 			return -EINVAL;
-		page_unmap_range(current->space, from, start);
+		if (advice == ADVICE_DONT_NEED)
+			page_unmap_range(current->space, from, start);
 	}
 	return 0;
 }
 
 static int sys_madvise(struct trap_frame *frame)
 {
-	uint32_t address = frame->ebx, length = (frame->ecx + PAGE_SIZE - 1) & -PAGE_SIZE;
-	int error = check(address, length);
+	uint32_t address = frame->ebx, length = whole_pages(frame->ecx), advice = frame->edx;
+	int error = check(address, frame->ecx);
 
-	if (frame->edx > ADVICE_LAST || (ADVICE_REFUSED >> frame->edx & 1) ||
+	if (advice > ADVICE_LAST || (ADVICE_REFUSED >> advice & 1) || length < frame->ecx ||
 	    address + length < address)
 		return -EINVAL;
-	if (error != -EINVAL && frame->edx == ADVICE_DONT_NEED &&
-	    forget(address, address + length) != 0) /* what is there, also if not all is */
+	if (error != -EINVAL && (advice == ADVICE_DONT_NEED || advice == ADVICE_FREE) &&
+	    forget(address, address + length, advice) != 0) /* what is there, also if not all is */
 		return -EINVAL;
-	if (!error && frame->edx == ADVICE_LARGE)
+	if (!error && advice == ADVICE_LARGE)
 		large_promote(current->space, address, address + length);
 	return error;
 }

@@ -208,7 +208,7 @@ static int sigtimedwait(const struct trap_frame *frame, timespec_reader *take_ti
 		return result;
 	if (frame->edx)
 		deadline = time_ns() + ns;
-	set &= ~(SIGNAL_BIT(SIGKILL) | SIGNAL_BIT(SIGSTOP));
+	set &= ~SIGNALS_FIXED;
 	result = wait_for_signal(set, deadline, &cause);
 	if (result > 0 && frame->ecx) {
 		const struct linux_signal_info info = signal_info(result, &cause);

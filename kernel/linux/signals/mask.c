@@ -2,9 +2,7 @@
 #include "kernel/linux/signals/mask.h"
 
 #include "kernel/cpu/interrupts.h"
-#include "kernel/process/signal.h"
-
-#define NEVER_BLOCKED (SIGNAL_BIT(SIGKILL) | SIGNAL_BIT(SIGSTOP))
+#include "kernel/process/signal_actions.h"
 
 void (*signal_adopt)(uint64_t set);
 struct wait_queue signal_sent;
@@ -15,7 +13,7 @@ void signal_block(uint64_t blocked)
 
 	if (signal_adopt)
 		signal_adopt(~blocked);
-	current->process->signals.blocked = blocked & ~NEVER_BLOCKED;
+	current->process->signals.blocked = blocked & ~SIGNALS_FIXED;
 	signal_update(current->process);
 	interrupts_restore(enabled);
 }

@@ -105,8 +105,7 @@ static int signal_file(struct file *held, const struct trap_frame *frame, uint32
 		return is_new ? -ENOMEM : -EBADF;
 	if (file->ops != &signal_ops)
 		return -EINVAL;
-	((struct signal_file *)file->private)->set =
-	    set & ~(SIGNAL_BIT(SIGKILL) | SIGNAL_BIT(SIGSTOP));
+	((struct signal_file *)file->private)->set = set & ~SIGNALS_FIXED;
 	return is_new ? descriptor_add(file, flags) : (int)frame->ebx;
 }
 

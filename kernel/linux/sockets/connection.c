@@ -78,7 +78,15 @@ static int look(struct pipe *in, struct buffer *to)
 	return done ? done : moved;
 }
 
-int end_peek(const struct end *end, struct buffer *to, uint32_t flags)
+int end_take_error(struct end *end)
+{
+	int error = end->error;
+
+	end->error = 0;
+	return error;
+}
+
+int end_peek(struct end *end, struct buffer *to, uint32_t flags)
 {
 	struct pipe *in = in_of(end);
 
@@ -87,7 +95,7 @@ int end_peek(const struct end *end, struct buffer *to, uint32_t flags)
 	int error =
 	    wait_event(&in->data, pipe_filled(in) > 0 || in->writers == 0 || !end->receives);
 
-	return error ? error : look(in, to);
+	return error ?: look(in, to) ?: end_take_error(end);
 }
 
 /* Everything, unless an error or a signal comes first; what was sent until then counts. */
@@ -116,7 +124,8 @@ int end_move(struct end *end, struct buffer *buffer, bool sends, uint32_t flags)
 {
 	if (sends)
 		end->last_pid = current->process->leader->task->pid;
-	return sends ? send(end, buffer, flags) : receive(end, buffer, flags);
+	return sends ? send(end, buffer, flags)
+		     : receive(end, buffer, flags) ?: end_take_error(end);
 }
 
 /* A direction that has ended does not wait: a read gets the end, and a write fails. Both together
@@ -131,7 +140,7 @@ uint32_t end_poll(const struct end *end, struct poll_table *table)
 	poll_add(table, &out->room);
 	return (in_ended ? POLLIN | POLLRDHUP : 0) | (pipe_filled(in) > 0 ? POLLIN : 0) |
 	       (out_ended || pipe_has_room(out, 0) ? POLLOUT : 0) |
-	       (in_ended && out_ended ? POLLHUP : 0);
+	       (in_ended && out_ended ? POLLHUP : 0) | (end->error ? POLLERR : 0);
 }
 
 /* Ends a side of a pipe for the other end, and for every task that waits there. The pipe itself,
@@ -167,6 +176,8 @@ static void pair_free(struct pair *pair)
 
 void end_close(struct end *end)
 {
+	if (pipe_filled(in_of(end)) > 0)
+		end_other(end)->error = -ECONNRESET;
 	end_shut(end, false, false);
 	end_drop_files(end);
 	if (--end->pair->open == 0)

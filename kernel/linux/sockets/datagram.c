@@ -34,6 +34,7 @@ struct datagram {
 	struct socket_name from;
 	int32_t pid;	/* of the sender */
 	unsigned order; /* of its pages */
+	bool is_cut;	/* for who received it: there was not room for all of it */
 	uint32_t length;
 	char bytes[];
 };
@@ -86,11 +87,6 @@ static struct datagram *create(uint32_t length)
 	return made;
 }
 
-static void discard(struct datagram *datagram)
-{
-	page_free(datagram, datagram->order);
-}
-
 /* Moves up to `length` bytes between the parts and `bytes`; returns how many, or -EFAULT. The
  * program may change the parts' lengths meanwhile. */
 static int move(const struct parts *parts, char *bytes, uint32_t length, bool gives)
@@ -128,7 +124,7 @@ static int take_message(const struct parts *parts, struct datagram **made)
 
 	(*made)->length = result;
 	if (result < 0)
-		discard(*made);
+		page_free(*made, (*made)->order);
 	return result < 0 ? result : 0;
 }
 
@@ -138,19 +134,15 @@ static int take_message(const struct parts *parts, struct datagram **made)
 static int find_receiver(struct socket *socket, const struct socket_name *name,
 			 struct socket **receiver)
 {
-	int error = 0;
-
 	*receiver = socket->peer;
-	if (name->length)
-		error = socket_find(name, receiver);
-	else if (!socket->peer)
-		error = -ENOTCONN;
+	int error = name->length ? socket_find(name, receiver) : socket->peer ? 0 : -ENOTCONN;
+
 	if (error)
 		return error;
-	if (!*receiver)
-		return -ECONNREFUSED;
-	if (!(*receiver)->is_datagram)
-		return -EPROTOTYPE;
+	if (!*receiver || !(*receiver)->is_datagram)
+		return *receiver ? -EPROTOTYPE : -ECONNREFUSED;
+	if (socket->is_shut[SHUT_WR] || (*receiver)->is_shut[SHUT_RD])
+		return -EPIPE;
 	return (*receiver)->peer && (*receiver)->peer != socket ? -EPERM : 0;
 }
 
@@ -209,7 +201,7 @@ static int send(struct file *file, const struct parts *parts, uint32_t name, uin
 	error =
 	    deliver(socket, &to, datagram, file->flags | (flags & MSG_DONTWAIT ? O_NONBLOCK : 0));
 	if (error)
-		discard(datagram);
+		page_free(datagram, datagram->order);
 	return error ? error : (int)length;
 }
 
@@ -254,7 +246,6 @@ static struct datagram *take(struct socket *socket)
 	struct datagram *datagram = socket->messages;
 
 	socket->messages = datagram->next;
-	datagram->next = NULL;
 	socket->waiting--;
 	return datagram;
 }
@@ -265,7 +256,7 @@ static void tell_taken(void)
 	wait_wake(&taken);
 }
 
-/* Waits for a message, and takes it out of the queue. */
+/* Waits for a message, and takes it out of the queue; none comes if it was shut down. */
 static int wait_for(struct file *file, uint32_t flags, struct datagram **datagram)
 {
 	struct socket *socket = file->private;
@@ -275,9 +266,10 @@ static int wait_for(struct file *file, uint32_t flags, struct datagram **datagra
 	while (!socket->messages) {
 		if (file->flags & O_NONBLOCK || flags & MSG_DONTWAIT)
 			return -EAGAIN;
-		int error = wait_event(&socket->arrivals, socket->messages);
+		int error =
+		    wait_event(&socket->arrivals, socket->messages || socket->is_shut[SHUT_RD]);
 
-		if (error)
+		if (error || !socket->messages)
 			return error;
 	}
 	*datagram = take(socket);
@@ -293,33 +285,33 @@ static void let_go(struct socket *socket, struct datagram *datagram, uint32_t fl
 		socket->waiting++;
 		return;
 	}
-	discard(datagram);
+	page_free(datagram, datagram->order);
 	tell_taken();
 }
 
 /* Returns the bytes that there was room for, or with MSG_TRUNC those that there were. */
 static int receive(struct file *file, const struct parts *parts, uint32_t flags,
-		   struct datagram *head, bool *is_cut)
+		   struct datagram *head)
 {
-	struct datagram *datagram;
+	struct datagram *datagram = NULL;
 	int error = wait_for(file, flags, &datagram);
 
-	if (error)
+	*head = (struct datagram){ .length = 0 };
+	if (!datagram)
 		return error;
 	int length = datagram->length, result = move(parts, datagram->bytes, length, true);
 
 	*head = *datagram;
-	*is_cut = result >= 0 && result < length;
+	head->is_cut = result >= 0 && result < length;
 	let_go(file->private, datagram, flags);
-	return *is_cut && flags & MSG_TRUNC ? length : result;
+	return head->is_cut && flags & MSG_TRUNC ? length : result;
 }
 
 int datagram_receive_from(struct file *file, const uint32_t *words)
 {
 	const struct parts parts = { 0, 1, { words[1], words[2] }, false };
 	struct datagram head;
-	bool is_cut;
-	int result = receive(file, &parts, words[3], &head, &is_cut);
+	int result = receive(file, &parts, words[3], &head);
 
 	if (result >= 0 && words[4] && socket_give_name(&head.from, words[4], words[5]) != 0)
 		return -EFAULT;
@@ -330,14 +322,13 @@ int datagram_receive_message(struct file *file, const uint32_t *words)
 {
 	struct linux_message message;
 	struct datagram head;
-	bool is_cut;
 
 	if (copy_from_user(&message, words[1], sizeof(message)) != 0)
 		return -EFAULT;
 	if (message.count > VECTORS_MAX)
 		return -EMSGSIZE;
 	const struct parts parts = { message.vectors, message.count, { 0 }, false };
-	int result = receive(file, &parts, words[2], &head, &is_cut);
+	int result = receive(file, &parts, words[2], &head);
 	uint32_t room = message.name ? message.name_length : 0;
 
 	if (result < 0)
@@ -348,7 +339,7 @@ int datagram_receive_message(struct file *file, const uint32_t *words)
 	uint32_t control = message.control;
 
 	message.name_length = message.name ? head.from.length : 0;
-	message.flags = is_cut ? MSG_TRUNC : 0;
+	message.flags = head.is_cut ? MSG_TRUNC : 0;
 	message.control_length = credentials_give(file->private, head.pid, &message);
 	message.control = control;
 	return give(words[1], &message, sizeof(message)) != 0 ? -EFAULT : result;
@@ -406,6 +397,15 @@ int datagram_peer_name(struct file *file, const uint32_t *words)
 	return socket->peer ? socket_give_name(&name, words[1], words[2]) : -ENOTCONN;
 }
 
+/* Its own directions only: the peer is told when it sends. */
+void datagram_shut(struct socket *socket, bool receives, bool sends)
+{
+	socket->is_shut[SHUT_RD] |= !receives;
+	socket->is_shut[SHUT_WR] |= !sends;
+	wait_wake(&socket->arrivals);
+	tell_taken();
+}
+
 void datagram_pair(struct file *one, struct file *other)
 {
 	join_peer(one->private, other->private);
@@ -418,11 +418,10 @@ static int datagram_read(struct file *file, struct buffer *to, uint64_t offset)
 {
 	const struct parts parts = { 0, 1, { to->address, to->length }, !to->is_user };
 	struct datagram head;
-	bool is_cut;
 
 	if (to->length == 0) /* the message stays */
 		return 0;
-	return receive(file, &parts, 0, &head, &is_cut);
+	return receive(file, &parts, 0, &head);
 }
 
 static int datagram_write(struct file *file, struct buffer *from, uint64_t offset)
@@ -436,9 +435,8 @@ static int move_vectors(struct file *file, uint32_t vectors, uint32_t count, boo
 {
 	const struct parts parts = { vectors, count, { 0 }, false };
 	struct datagram head;
-	bool is_cut;
 
-	return write ? send(file, &parts, 0, 0, 0) : receive(file, &parts, 0, &head, &is_cut);
+	return write ? send(file, &parts, 0, 0, 0) : receive(file, &parts, 0, &head);
 }
 
 /* How long the first message is. */
@@ -457,16 +455,21 @@ static uint32_t datagram_poll(struct file *file, struct poll_table *table)
 
 	poll_add(table, &socket->arrivals);
 	poll_add(table, &taken);
-	return (socket->messages ? POLLIN : 0) | (is_full ? 0 : POLLOUT);
+	return (socket->messages ? POLLIN : 0) | (is_full ? 0 : POLLOUT) |
+	       (socket->is_shut[SHUT_RD] ? POLLIN | POLLRDHUP : 0) |
+	       (socket->is_shut[SHUT_RD] && socket->is_shut[SHUT_WR] ? POLLHUP : 0);
 }
 
 /* Those whose peer it was have none. */
 static void datagram_release(struct file *file)
 {
 	struct socket *socket = file->private, *next;
+	struct datagram *message;
 
-	while (socket->messages)
-		discard(take(socket));
+	while ((message = socket->messages)) {
+		socket->messages = message->next;
+		page_free(message, message->order);
+	}
 	leave_peer(socket);
 	for (struct socket *each = connected; each; each = next) {
 		next = each->next_connected;

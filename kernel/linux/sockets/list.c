@@ -18,7 +18,7 @@
 #define REFERENCES  2 /* of one that is open; a connection has one more */
 #define PAGES_ORDER 2u
 
-static struct socket *open_sockets;
+struct socket *open_sockets;
 static uint32_t inode_number;
 
 void socket_list_add(struct socket *socket, uint32_t inode)

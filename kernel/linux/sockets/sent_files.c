@@ -6,9 +6,8 @@
  *	files	file A at 10, file B at 12			A   B
  *	recvmsg of 10 bytes	gives 2 bytes and A; the next one 2 bytes and B
  *
- * What is on the way holds a reference. Sockets must not hold each other in a circle, so one is
- * refused (-ETOOMANYREFS) that is not connected, that has sockets on the way through it, or that
- * would go through one which is on the way itself.
+ * What is on the way holds a reference. So sockets can hold each other in a circle that no program
+ * reaches any more: whenever a socket is closed, these are looked for, as on Linux.
  */
 #include "kernel/linux/sockets/sockets.h"
 
@@ -36,49 +35,22 @@ static const struct pipe *pipe_to(const struct end *end)
 	return end->reader->private;
 }
 
-static struct end *other(const struct end *end)
+/* The socket that a file is, or NULL. Of a socket's path a file is only a place. */
+static struct socket *socket_of(const struct file *file)
 {
-	return &end->pair->ends[end == end->pair->ends];
-}
-
-/* And not only a place, by a socket's path. */
-static bool is_socket(const struct file *file)
-{
-	return inode_is(file->inode, S_IFSOCK) && file->private;
-}
-
-/* The connection that a file is an end of, or NULL. */
-static struct pair *pair_of(const struct file *file)
-{
-	const struct end *end = is_socket(file) ? ((struct socket *)file->private)->end : NULL;
-
-	return end ? end->pair : NULL;
-}
-
-static int check(const struct file *file, const struct pair *through)
-{
-	const struct pair *pair = file ? pair_of(file) : NULL;
-
-	if (!file)
-		return -EBADF;
-	if (!is_socket(file))
-		return 0;
-	return pair && pair != through && !pair->carried && !through->flying ? 0 : -ETOOMANYREFS;
+	return inode_is(file->inode, S_IFSOCK) ? file->private : NULL;
 }
 
 static int put(struct end *to, struct file *file, uint32_t at)
 {
-	int error = check(file, to->pair);
-	struct sent_file *sent = error ? NULL : pool_alloc(&pool), **last = &to->first;
+	struct sent_file *sent = file ? pool_alloc(&pool) : NULL, **last = &to->first;
 
 	if (!sent)
-		return error ? error : -ENOMEM;
+		return file ? -ENOMEM : -EBADF;
 	*sent = (struct sent_file){ file, at, current, NULL };
 	file->references++;
-	if (pair_of(file)) {
-		pair_of(file)->flying++;
-		to->pair->carried++;
-	}
+	if (socket_of(file))
+		socket_of(file)->flying++;
 	while (*last)
 		last = &(*last)->next;
 	*last = sent;
@@ -86,16 +58,14 @@ static int put(struct end *to, struct file *file, uint32_t at)
 }
 
 /* Takes a file off the way; its reference is the caller's. */
-static struct file *take(struct end *to, struct sent_file **at)
+static struct file *take(struct sent_file **at)
 {
 	struct sent_file *sent = *at;
 	struct file *file = sent->file;
 
 	*at = sent->next;
-	if (pair_of(file)) {
-		pair_of(file)->flying--;
-		to->pair->carried--;
-	}
+	if (socket_of(file))
+		socket_of(file)->flying--;
 	pool_free(&pool, sent);
 	return file;
 }
@@ -152,7 +122,7 @@ uint32_t credentials_give(const struct socket *to, int32_t pid, struct linux_mes
 /* Other control data than descriptors and credentials is refused. */
 int end_send_files(struct end *from, const struct linux_message *message, uint32_t *at)
 {
-	struct end *to = other(from);
+	struct end *to = end_other(from);
 	uint32_t address = message->control, left = message->control_length;
 	struct linux_control header;
 	int error = 0;
@@ -182,12 +152,12 @@ int end_send_files(struct end *from, const struct linux_message *message, uint32
 
 void end_unsend_files(struct end *from, uint32_t at)
 {
-	struct end *to = other(from);
+	struct end *to = end_other(from);
 	struct sent_file **each = &to->first;
 
 	while (*each)
 		if ((*each)->at == at && (*each)->sender == current) {
-			file_release(take(to, each));
+			file_release(take(each));
 			each = &to->first; /* releasing may sleep */
 		} else {
 			each = &(*each)->next;
@@ -230,7 +200,7 @@ void end_receive_files(struct end *to, struct linux_message *message, uint32_t f
 	uint32_t room = message ? message->control_length : 0, cut = 0;
 
 	while (has_come(to)) {
-		struct file *file = take(to, &to->first);
+		struct file *file = take(&to->first);
 
 		if (header.length + 4 <= room && !cut &&
 		    give_file(file, message->control + header.length, flags)) {
@@ -251,8 +221,81 @@ void end_receive_files(struct end *to, struct linux_message *message, uint32_t f
 	message->flags |= cut;
 }
 
+/* Files that nobody will receive. Releasing one may drop the next ones: they are released one after
+ * the other, not one inside the other. */
+static struct sent_file *dropped;
+
+static bool drop(struct end *end)
+{
+	struct sent_file **last = &dropped;
+
+	while (*last)
+		last = &(*last)->next;
+	*last = end->first;
+	end->first = NULL;
+	return dropped;
+}
+
+static void release_dropped(void)
+{
+	static bool is_busy;
+
+	if (is_busy)
+		return;
+	is_busy = true;
+	while (dropped)
+		file_release(take(&dropped));
+	is_busy = false;
+}
+
 void end_drop_files(struct end *end)
 {
-	while (end->first)
-		file_release(take(end, &end->first));
+	drop(end);
+	release_dropped();
+}
+
+/* ---- sockets that only sockets have ---- */
+
+/* Who can receive the end's files reaches the sockets among them. Is one of them new? */
+static bool reach(struct end *end)
+{
+	bool is_new = false;
+
+	for (const struct sent_file *sent = end->first; sent; sent = sent->next) {
+		struct socket *socket = socket_of(sent->file);
+
+		if (socket && !socket->is_reached)
+			is_new = socket->is_reached = true;
+	}
+	return is_new;
+}
+
+/* Does something with each end that the sockets have which are reached, or are not: those that wait
+ * to be accepted are the listener's. Returns whether one of them says so. */
+static bool each_end(bool reached, bool (*act)(struct end *))
+{
+	bool some = false;
+
+	for (struct socket *each = open_sockets; each; each = each->next_open) {
+		if (each->is_reached != reached)
+			continue;
+		some |= each->end && act(each->end);
+		for (struct pair *pair = each->first; pair; pair = pair->next)
+			some |= act(&pair->ends[1]);
+	}
+	return some;
+}
+
+/* Marks what programs have, then what can be received from there, and drops what the others have on
+ * the way to them: their last references are among that. */
+void socket_collect(void)
+{
+	if (pool.used == 0)
+		return;
+	for (struct socket *each = open_sockets; each; each = each->next_open)
+		each->is_reached = each->file->references > each->flying;
+	while (each_end(true, reach))
+		;
+	if (each_end(false, drop))
+		release_dropped();
 }

@@ -14,6 +14,7 @@ struct end {
 	struct pair *pair;
 	struct file *reader, *writer; /* neither of them waits */
 	bool receives, sends;	      /* not shut down */
+	int error;		      /* is told once: the other end has lost bytes; or 0 */
 	struct sent_file *first;      /* files on the way to this end */
 	int32_t pid;		      /* of the process that made it */
 	int32_t last_pid;	      /* of the one that has sent last */
@@ -29,14 +30,20 @@ struct pair {
 	struct end ends[2]; /* the first one called connect, the second one's name is known */
 	struct socket_name name;
 	unsigned open;	   /* ends */
-	unsigned carried;  /* sockets on the way through it */
-	unsigned flying;   /* ends of it that are on the way through others */
 	struct pair *next; /* in the queue of a socket that listens */
 };
+
+static inline struct end *end_other(const struct end *end)
+{
+	return &end->pair->ends[end == end->pair->ends];
+}
 
 /* The private data of an open socket. */
 struct socket {
 	struct end *end; /* NULL: not connected */
+	const struct file *file;
+	uint32_t flying; /* of the file's references, those on the way through other sockets */
+	bool is_reached; /* by a program, perhaps through others: see socket_collect */
 	struct socket_name name;
 	struct inode *inode; /* of the name, a reference; NULL: it is abstract, or there is none */
 	struct pair *first;  /* who waits to be accepted */
@@ -48,7 +55,7 @@ struct socket {
 	struct socket *next_open;
 
 	/* Of datagrams; `waiting` counts the messages. */
-	bool is_datagram;
+	bool is_datagram, is_shut[2]; /* by SHUT_RD, SHUT_WR */
 	struct datagram *messages;
 	struct socket *peer; /* or NULL */
 	struct socket *next_connected;
@@ -78,8 +85,11 @@ void end_shut(struct end *end, bool receives, bool sends);
 /* Moves bytes; flags are the file's. */
 int end_move(struct end *end, struct buffer *buffer, bool sends, uint32_t flags);
 
+/* The end's error, which is gone then; or 0. */
+int end_take_error(struct end *end);
+
 /* Copies what the next end_move would receive, and leaves it there. */
-int end_peek(const struct end *end, struct buffer *to, uint32_t flags);
+int end_peek(struct end *end, struct buffer *to, uint32_t flags);
 uint32_t end_poll(const struct end *end, struct poll_table *table);
 
 /* ---- open sockets: kernel/linux/sockets/stream.c ---- */
@@ -100,6 +110,8 @@ int give_sized(uint32_t address, uint32_t length, const void *value, uint32_t si
 
 /* ---- /proc/net/unix: kernel/linux/sockets/list.c ---- */
 
+extern struct socket *open_sockets;
+
 /* With the number of its inode, which all have. */
 void socket_list_add(struct socket *socket, uint32_t inode);
 void socket_list_remove(struct socket *socket);
@@ -107,7 +119,7 @@ void socket_list_remove(struct socket *socket);
 /* ---- files that are sent: kernel/linux/sockets/sent_files.c ---- */
 
 /* Sends the files that a message's control data names, together with the byte that is written next,
- * whose number is *at. -EBADF, -EFAULT, -EINVAL, -ENOMEM, -ETOOMANYREFS: none is sent. */
+ * whose number is *at. -EBADF, -EFAULT, -EINVAL, -ENOMEM: none is sent. */
 int end_send_files(struct end *from, const struct linux_message *message, uint32_t *at);
 
 /* Is a header of control data, with what follows it, the sender's true credentials? 0, -EFAULT,
@@ -130,13 +142,19 @@ bool end_has_files(const struct end *end);
  * data; NULL: they are dropped. */
 void end_receive_files(struct end *to, struct linux_message *message, uint32_t flags);
 
-/* Nobody will receive what is on the way here. */
+/* Nobody will receive what is on the way here. May sleep. */
 void end_drop_files(struct end *end);
+
+/* The same for sockets that only other ones on the way have, in a circle. */
+void socket_collect(void);
 
 /* ---- datagrams: kernel/linux/sockets/datagram.c ---- */
 
 socket_call datagram_connect, datagram_peer_name, datagram_send_to, datagram_send_message,
     datagram_receive_from, datagram_receive_message;
+
+/* Ends what the socket does not do any more. */
+void datagram_shut(struct socket *socket, bool receives, bool sends);
 
 /* Makes two sockets each other's peers. */
 void datagram_pair(struct file *one, struct file *other);

@@ -207,8 +207,12 @@ static void forget_name(struct socket *socket)
 		at = &(*at)->next;
 	if (*at)
 		*at = socket->next;
-	while (socket->first)
-		end_close(&next_of(socket)->ends[1]);
+	while (socket->first) {
+		struct pair *pair = next_of(socket);
+
+		pair->ends[0].error = -ECONNRESET;
+		end_close(&pair->ends[1]);
+	}
 	inode_put(socket->inode);
 }
 
@@ -256,6 +260,7 @@ void socket_free(struct socket *socket)
 	if (socket->end)
 		end_close(socket->end);
 	pool_free(&pool, socket);
+	socket_collect();
 }
 
 static void socket_release(struct file *file)
@@ -281,6 +286,7 @@ struct file *socket_file(const struct file_ops *ops, uint32_t flags)
 	if (!file)
 		return NULL;
 	((struct socket *)file->private)->is_datagram = ops != &socket_ops;
+	((struct socket *)file->private)->file = file;
 	socket_list_add(file->private, all.inode.number);
 	return file;
 }

@@ -28,6 +28,9 @@ Of calls that are answered, these parts are refused or have less effect than on 
 - clone: EINVAL for memory, descriptors or the working directory that two processes share (other
   than by vfork), for namespaces and for CLONE_PIDFD.
 - O_ASYNC and F_SETOWN are told again, and send no SIGIO.
+- Sockets: AF_UNIX only, streams and datagrams; SOCK_SEQPACKET: ESOCKTNOSUPPORT. Files (SCM_RIGHTS)
+  are sent through streams only (EOPNOTSUPP).
+- chmod: EPERM for all of /proc, where Linux changes some files' modes.
 - RLIMIT_NPROC binds root, too; it, RLIMIT_SIGPENDING and RLIMIT_NOFILE cannot be raised beyond what
   the kernel has room for (EPERM).
 - Sleeps and timeouts end at the first tick after their time, up to 10 ms late.

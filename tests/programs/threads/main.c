@@ -128,6 +128,8 @@ static const struct {
 	{ "sends", part_sends },
 	{ "jobs", part_jobs },
 	{ "large", part_large },
+	{ "refusals", part_refusals },
+	{ "resets", part_resets },
 };
 
 int main(int argc, char **argv)

@@ -107,3 +107,5 @@ void part_clones(void);
 void part_sends(void);
 void part_jobs(void);
 void part_large(void);
+void part_refusals(void);
+void part_resets(void);
