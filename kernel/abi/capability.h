@@ -11,4 +11,5 @@
  * root has all rights anyway. */
 #define FILES_KEEPS_RIGHTS  0x01000000u
 #define FILES_NO_NEW_RIGHTS 0x02000000u
-#define FILES_RIGHTS	    0x03000000u
+#define FILES_NOT_DUMPABLE  0x04000000u
+#define FILES_RIGHTS	    0x07000000u

@@ -346,7 +346,7 @@ static int advise(struct file *file, uint64_t offset, int64_t length, uint32_t a
 }
 
 FILE_CALL(sys_fadvise64,
-	  advise(file_opened(file), wide(frame->ecx, frame->edx), (int32_t)frame->esi, frame->edi))
+	  advise(file_opened(file), wide(frame->ecx, frame->edx), frame->esi, frame->edi))
 FILE_CALL(sys_fadvise64_64, advise(file_opened(file), wide(frame->ecx, frame->edx),
 				   wide(frame->esi, frame->edi), frame->ebp))
 

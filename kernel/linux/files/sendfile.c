@@ -61,7 +61,7 @@ static int send_file(struct file *to, struct file *from, uint64_t *offset, uint3
 		return offset ? -ESPIPE : -EINVAL;
 	uint64_t begin = offset ? *offset : from->offset;
 
-	if ((int64_t)begin < 0 || !from->ops->read)
+	if ((int64_t)begin < 0 || !from->ops->read || inode_is(from->inode, S_IFDIR))
 		return -EINVAL;
 	if (!to)
 		return -EBADF;

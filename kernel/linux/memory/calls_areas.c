@@ -379,6 +379,8 @@ static int sys_msync(struct trap_frame *frame)
 	if ((frame->edx & ~(MS_ASYNC | MS_INVALIDATE | MS_SYNC)) ||
 	    (frame->edx & (MS_ASYNC | MS_SYNC)) == (MS_ASYNC | MS_SYNC))
 		return -EINVAL;
+	if (end < start && !error)
+		return -ENOMEM;
 	while (start < end && (area = area_from(current->space, start)) && area_start(area) < end) {
 		uint32_t from = start > area_start(area) ? start : area_start(area);
 		uint32_t to = end < area->end ? end : area->end;

@@ -19,6 +19,7 @@
 
 #include "fs/files.h"
 #include "kernel/abi/epoll.h"
+#include "kernel/abi/signal_handler.h"
 #include "kernel/abi/poll.h"
 #include "kernel/cpu/interrupts.h"
 #include "kernel/lib/errno.h"
@@ -32,6 +33,10 @@
 #define ITEMS_MAX 32768u
 #define NESTED	  5u  /* epolls in a chain, as on Linux */
 #define PATHS	  64u /* through one epoll that watches another */
+
+/* The only ones together with EPOLLEXCLUSIVE. */
+#define WITH_EXCLUSIVE                                                                             \
+	(POLLIN | POLLOUT | POLLERR | POLLHUP | EPOLLET | EPOLLWAKEUP | EPOLLEXCLUSIVE)
 
 #define MODES (EPOLLET | EPOLLONESHOT | EPOLLWAKEUP | EPOLLEXCLUSIVE)
 
@@ -330,6 +335,8 @@ static int control(struct file *file, uint32_t operation, uint32_t descriptor, s
 		discard(item);
 		return 0;
 	}
+	if (item->event.events & EPOLLEXCLUSIVE)
+		return -EINVAL;
 	item->event = *event;
 	item->is_woken = true;
 	return 0;
@@ -346,6 +353,10 @@ static int change(struct file *file, struct file *watched, const struct trap_fra
 	if (!watched->ops->poll)
 		return -EPERM;
 	if (file == watched || file->ops != &epoll_ops)
+		return -EINVAL;
+	if (event.events & EPOLLEXCLUSIVE &&
+	    (frame->ecx == EPOLL_CTL_MOD || watched->ops == &epoll_ops ||
+	     event.events & ~WITH_EXCLUSIVE))
 		return -EINVAL;
 	event.events |= POLLERR | POLLHUP;
 	bool enabled = interrupts_disable();
@@ -397,7 +408,9 @@ static int wait(struct file *file, const struct trap_frame *frame, uint64_t dead
 
 FILE_CALL(sys_epoll_wait, wait(file_opened(file), frame, poll_deadline(frame->esi)))
 FILE_CALL(sys_epoll_pwait,
-	  poll_masked(file_opened(file), frame, poll_deadline(frame->esi), frame->edi, wait))
+	  frame->edi && frame->ebp != SIGNAL_MASK_SIZE
+	      ? -EINVAL
+	      : poll_masked(file_opened(file), frame, poll_deadline(frame->esi), frame->edi, wait))
 
 static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 254, "epoll_create", "d", sys_epoll_create },

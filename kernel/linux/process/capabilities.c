@@ -86,6 +86,13 @@ static int control_rights(const struct trap_frame *frame)
 		return 0;
 	case PRCTL_GET_KEEPS:
 		return !!(*set & FILES_KEEPS_RIGHTS);
+	case PRCTL_SET_DUMPABLE:
+		if (frame->ecx > 1)
+			return -EINVAL;
+		*set = (*set & ~FILES_NOT_DUMPABLE) | (frame->ecx ? 0 : FILES_NOT_DUMPABLE);
+		return 0;
+	case PRCTL_GET_DUMPABLE:
+		return !(*set & FILES_NOT_DUMPABLE);
 	case PRCTL_SET_NO_NEW:
 		if (frame->ecx != 1 || frame->edx || frame->esi || frame->edi)
 			return -EINVAL;
@@ -117,10 +124,6 @@ static int sys_prctl(struct trap_frame *frame)
 		return 0;
 	case PRCTL_GET_NAME:
 		return give(frame->ecx, current->name, TASK_NAME);
-	case PRCTL_SET_DUMPABLE:
-		return frame->ecx <= 1 ? 0 : -EINVAL;
-	case PRCTL_GET_DUMPABLE:
-		return 1;
 	case PRCTL_SET_SUBREAPER:
 		current->process->adopts = frame->ecx != 0;
 		return 0;

@@ -291,7 +291,7 @@ static int become_alone(void)
 static void forget_for_exec(struct process *process)
 {
 	signal_timers_delete();
-	process->files->personality &= ~FILES_KEEPS_RIGHTS;
+	process->files->personality &= ~(FILES_KEEPS_RIGHTS | FILES_NOT_DUMPABLE);
 	if (process->parent && process_is_program(process->parent))
 		process->exit_signal = SIGCHLD;
 }

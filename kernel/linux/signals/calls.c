@@ -234,7 +234,7 @@ static int sys_sigaltstack(struct trap_frame *frame)
 		return -EFAULT;
 	if (frame->ebx && is_in_use)
 		return -EPERM;
-	if (frame->ebx && (new.flags & ~(SS_DISABLE | SS_ONSTACK)))
+	if (frame->ebx && new.flags > SS_DISABLE)
 		return -EINVAL;
 	if (frame->ebx && !(new.flags &SS_DISABLE) && new.size < SIGNAL_STACK_LEAST)
 		return -ENOMEM;

@@ -52,7 +52,7 @@ struct linux_system {
 #define PERSONALITY_32	0x00000008u
 #define NO_RANDOM	0x00040000u
 
-#define RANDOM_FLAGS 7u /* of getrandom: all that there are */
+#define RANDOM_FLAGS 5u /* of getrandom: the highest; RANDOM and INSECURE exclude each other */
 
 /* There is one user, root, and one group. */
 CALL(sys_zero, 0)
@@ -98,6 +98,7 @@ static int set_groups(const struct trap_frame *frame, uint32_t size)
 	return 0;
 }
 
+CALL(sys_get_groups, (int32_t)frame->ebx < 0 ? -EINVAL : 0)
 CALL(sys_set_groups, set_groups(frame, sizeof(uint16_t)))
 CALL(sys_set_groups32, set_groups(frame, sizeof(uint32_t)))
 
@@ -409,7 +410,7 @@ static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 74, "sethostname", "pd", sys_sethostname },
 	{ 75, "setrlimit", "dp", sys_setrlimit },
 	{ 76, "getrlimit", "dp", sys_old_getrlimit },
-	{ 80, "getgroups", "dp", sys_zero },
+	{ 80, "getgroups", "dp", sys_get_groups },
 	{ 81, "setgroups", "dp", sys_set_groups },
 	{ 88, "reboot", "xxxx", sys_reboot },
 	{ 103, "syslog", "dpd", sys_syslog },
@@ -428,7 +429,7 @@ static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 202, "getegid32", "", sys_zero },
 	{ 203, "setreuid32", "dd", sys_set_users },
 	{ 204, "setregid32", "dd", sys_set_users },
-	{ 205, "getgroups32", "dp", sys_zero },
+	{ 205, "getgroups32", "dp", sys_get_groups },
 	{ 206, "setgroups32", "dp", sys_set_groups32 },
 	{ 208, "setresuid32", "ddd", sys_set_all_users },
 	{ 209, "getresuid32", "ppp", sys_get_users },

@@ -153,6 +153,8 @@ static int sys_timer_create(struct trap_frame *frame)
 	event.value = number;
 	if (frame->ecx && copy_from_user(&event, frame->ecx, sizeof(event)) != 0)
 		return -EFAULT;
+	if (frame->ebx >= CLOCK_MONOTONIC_RAW && frame->ebx <= CLOCK_MONOTONIC_COARSE)
+		return -EOPNOTSUPP;
 	if (!interval_timer_has_clock(frame->ebx) || !is_valid(&event))
 		return -EINVAL;
 	if (give(frame->edx, &number, sizeof(number)) != 0)

@@ -37,6 +37,23 @@ Of calls that are answered, these parts are refused or have less effect than on 
 - mlock brings pages, and shows them as pinned; when memory is short, clean pages of files may still
   be given back.
 - /proc/PID/fd and maps show a file that was deleted as "/#N (deleted)", without its last name.
+- fcntl: EINVAL for leases, F_NOTIFY, seals, F_GETSIG and F_SETSIG, F_GETOWN_EX and F_SETOWN_EX.
+- getsockopt and setsockopt: ENOPROTOOPT for timeouts, SO_KEEPALIVE, SO_LINGER and other options
+  that do not describe the socket or its peer. SO_REUSEADDR can be set.
+- madvise: EINVAL for MADV_DONTFORK, MADV_WIPEONFORK, MADV_REMOVE and MADV_MERGEABLE. Of the others,
+  only MADV_DONTNEED and MADV_HUGEPAGE change anything.
+- mremap: EINVAL for MREMAP_DONTUNMAP, and for an old length of 0.
+- EINVAL for timers of processor time (timer_create) and that wake the machine (timerfd_create),
+  SS_AUTODISARM, SCHED_DEADLINE, SCHED_RESET_ON_FORK, CLOSE_RANGE_UNSHARE, RENAME_WHITEOUT,
+  LOCK_MAND, PR_SET_TIMERSLACK, PR_SET_THP_DISABLE, PR_GET_SECCOMP and ambient capabilities.
+- All tasks have one scheduling policy at a time. Priorities of SCHED_FIFO and SCHED_RR are told
+  again, and change nothing.
+- There is one user: other users and groups are refused (EPERM). Nothing is forbidden to a process.
+- A pipe or socket moves what of a buffer is there. Linux says EFAULT if a page is missing.
+- Timers and sleeps until a time of day end as the clock was when they began, though it is set.
+- lseek of an eventfd, signalfd or timerfd: ESPIPE. fallocate makes no holes in the root in memory.
+- ".." of a directory that was removed is that directory. A name that /proc does not have cannot be
+  made: EPERM, EACCES or EXDEV, not ENOENT. Access through memory leaves a file's access time.
 """
 
 

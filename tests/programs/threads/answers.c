@@ -2,8 +2,11 @@
 #include "threads.h"
 
 #include <linux/futex.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysinfo.h>
@@ -206,6 +209,65 @@ static void others(void)
 	say("loads", info.loads[0] > 0 || info.procs > 1);
 }
 
+/* ---- arguments that exclude each other, and lengths that wrap around ---- */
+
+static long control(int epoll, int operation, int file, unsigned events)
+{
+	struct epoll_event event = { .events = events };
+
+	return error_of(epoll_ctl(epoll, operation, file, &event));
+}
+
+static void exclusive(void)
+{
+	int epoll = epoll_create1(0), other = epoll_create1(0), file = eventfd(0, 0);
+	unsigned long long mask = 0;
+	struct epoll_event event;
+
+	say("epolls", control(epoll, EPOLL_CTL_ADD, other, EPOLLIN | EPOLLEXCLUSIVE));
+	say("once", control(epoll, EPOLL_CTL_ADD, file, EPOLLEXCLUSIVE | EPOLLONESHOT));
+	say("alone", control(epoll, EPOLL_CTL_ADD, file, EPOLLIN | EPOLLEXCLUSIVE | EPOLLET));
+	say("changed", control(epoll, EPOLL_CTL_MOD, file, EPOLLIN));
+	say("removed", control(epoll, EPOLL_CTL_DEL, file, 0));
+	say("added", control(epoll, EPOLL_CTL_ADD, file, EPOLLIN));
+	say("later", control(epoll, EPOLL_CTL_MOD, file, EPOLLIN | EPOLLEXCLUSIVE));
+	for (int size = 4; size <= 8; size += 4)
+		say("mask", error_of(syscall(SYS_epoll_pwait, epoll, &event, 1, 0, &mask, size)));
+	say("no mask", error_of(syscall(SYS_epoll_pwait, epoll, &event, 1, 0, NULL, 4)));
+	close(epoll), close(other), close(file);
+}
+
+static void excluded(void)
+{
+	stack_t stack = { .ss_sp = malloc(65536), .ss_flags = 3, .ss_size = 65536 };
+	struct timeval long_second = { 0, 1000001 };
+	struct sigevent event = { .sigev_notify = SIGEV_NONE };
+	struct ucred peer = { 1, 1, 1 };
+	socklen_t size = sizeof(peer);
+	int socket_of_none = socket(AF_UNIX, SOCK_STREAM, 0), folder = open("/", O_RDONLY);
+	int file = open("/tmp/threads", O_RDWR | O_CREAT, 0600), timer;
+	void *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	say("stack", error_of(sigaltstack(&stack, NULL)));
+	for (int flags = 0; flags < 9; flags++)
+		say("random", error_of(syscall(SYS_getrandom, &peer, 1, flags)));
+	say("select", error_of(syscall(SYS__newselect, 0, NULL, NULL, NULL, &long_second)));
+	for (int clock = 4; clock <= 6; clock++)
+		say("timer", error_of(syscall(SYS_timer_create, clock, &event, &timer)));
+	getsockopt(socket_of_none, SOL_SOCKET, SO_PEERCRED, &peer, &size);
+	say("peer", peer.pid + (long)peer.uid + (long)peer.gid);
+	say("groups", error_of(syscall(SYS_getgroups32, -1, NULL)));
+	say("folder", error_of(sendfile(file, folder, NULL, 1)));
+	say("advice", error_of(syscall(SYS_fadvise64, file, 0, 0, -1, POSIX_FADV_NORMAL)));
+	say("wraps", madvise(page, -1, MADV_NORMAL) < 0);
+	say("msync", error_of(msync(page, -8192, MS_ASYNC)));
+	say("dump", error_of(prctl(PR_SET_DUMPABLE, 0)) + prctl(PR_GET_DUMPABLE));
+	say("dump", error_of(prctl(PR_SET_DUMPABLE, 2)) + prctl(PR_GET_DUMPABLE));
+	say("dump", error_of(prctl(PR_SET_DUMPABLE, 1)) + prctl(PR_GET_DUMPABLE));
+	munmap(page, 4096), free(stack.ss_sp), unlink("/tmp/threads");
+	close(file), close(folder), close(socket_of_none);
+}
+
 void part_answers(void)
 {
 	orphan();
@@ -217,4 +279,6 @@ void part_answers(void)
 	clocks();
 	sockets();
 	others();
+	exclusive();
+	excluded();
 }
