@@ -125,7 +125,7 @@ static int end_receive_message(struct file *file, const uint32_t *words)
 
 	if (result < 0)
 		return result;
-	const struct end *end = end_of(file), *from = &end->pair->ends[end == end->pair->ends];
+	const struct end *from = end_other(end_of(file));
 	uint32_t control = message.control, given;
 
 	message.flags = 0;
@@ -137,11 +137,19 @@ static int end_receive_message(struct file *file, const uint32_t *words)
 	return give(words[1], &message, sizeof(message)) != 0 ? -EFAULT : result;
 }
 
-static int end_shut_down(struct file *file, const uint32_t *words)
+static int shut_down(struct file *file, const uint32_t *words)
 {
+	bool receives = words[1] == SHUT_WR, sends = words[1] == SHUT_RD;
+	struct socket *socket = file->private;
+
 	if (words[1] > SHUT_RDWR)
 		return -EINVAL;
-	end_shut(end_of(file), words[1] == SHUT_WR, words[1] == SHUT_RD);
+	if (socket->is_datagram)
+		datagram_shut(socket, receives, sends);
+	else if (socket->end)
+		end_shut(socket->end, receives, sends);
+	else
+		return -ENOTCONN;
 	return 0;
 }
 
@@ -185,10 +193,13 @@ static int give_option(const uint32_t *words, const void *value, uint32_t size)
 static int socket_option(struct file *file, const uint32_t *words)
 {
 	const struct socket *socket = file->private;
-	const struct end *end = socket->end;
+	struct end *end = socket->end;
+
+	if (words[1] != SOL_SOCKET)
+		return -EOPNOTSUPP;
 	const uint32_t known[][2] = {
 		{ SO_TYPE, socket->is_datagram ? SOCK_DGRAM : SOCK_STREAM },
-		{ SO_ERROR, 0 },
+		{ SO_ERROR, end && words[2] == SO_ERROR ? -end_take_error(end) : 0 },
 		{ SO_SNDBUF, PIPE_CAPACITY },
 		{ SO_RCVBUF, PIPE_CAPACITY },
 		{ SO_PROTOCOL, 0 },
@@ -197,10 +208,8 @@ static int socket_option(struct file *file, const uint32_t *words)
 		{ SO_DOMAIN, AF_UNIX },
 	};
 	int32_t user = end ? 0 : -1;
-	int32_t peer[3] = { end ? end->pair->ends[end == end->pair->ends].pid : 0, user, user };
+	int32_t peer[3] = { end ? end_other(end)->pid : 0, user, user };
 
-	if (words[1] != SOL_SOCKET)
-		return -EOPNOTSUPP;
 	if (words[2] == SO_PEERCRED) /* process, user, group */
 		return give_option(words, peer, sizeof(peer));
 	for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++)
@@ -342,7 +351,7 @@ static const struct {
 	[10] = { end_receive, 4, true, datagram_receive_from },
 	[11] = { end_send, 6, true, datagram_send_to },
 	[12] = { end_receive_from, 6, true, datagram_receive_from },
-	[13] = { end_shut_down, 2, true, refuse },
+	[13] = { shut_down, 2 },
 	[14] = { socket_set_option, 5 },
 	[15] = { socket_option, 5 },
 	[16] = { end_send_message, 3, true, datagram_send_message },

@@ -41,7 +41,7 @@ Of calls that are answered, these parts are refused or have less effect than on 
 - getsockopt and setsockopt: ENOPROTOOPT for timeouts, SO_KEEPALIVE, SO_LINGER and other options
   that do not describe the socket or its peer. SO_REUSEADDR can be set.
 - madvise: EINVAL for MADV_DONTFORK, MADV_WIPEONFORK, MADV_REMOVE and MADV_MERGEABLE. Of the others,
-  only MADV_DONTNEED and MADV_HUGEPAGE change anything.
+  only MADV_DONTNEED, MADV_FREE and MADV_HUGEPAGE change anything.
 - mremap: EINVAL for MREMAP_DONTUNMAP, and for an old length of 0.
 - EINVAL for timers of processor time (timer_create) and that wake the machine (timerfd_create),
   SS_AUTODISARM, SCHED_DEADLINE, SCHED_RESET_ON_FORK, CLOSE_RANGE_UNSHARE, RENAME_WHITEOUT,
