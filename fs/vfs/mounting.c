@@ -78,19 +78,15 @@ static void attach(struct mount *mount, struct inode *covered, struct inode *roo
 static int find_covered(struct mount *mount, struct inode *start, const char *path,
 			struct inode **covered)
 {
-	struct inode *found;
-	int error = path_find(start, path, PATH_FOLLOW, &found);
+	int error = path_find(start, path, PATH_FOLLOW, covered);
 
 	if (error)
 		return error;
-	error = inode_is(found, S_IFDIR) ? vfs_directory_path(found, mount->path, MOUNT_TEXT)
-					 : -ENOTDIR;
-	if (error < 0) {
-		inode_put(found);
-		return error;
-	}
-	*covered = found;
-	return 0;
+	error = inode_is(*covered, S_IFDIR) ? vfs_directory_path(*covered, mount->path, MOUNT_TEXT)
+					    : -ENOTDIR;
+	if (error < 0)
+		inode_put(*covered);
+	return error < 0 ? error : 0;
 }
 
 int vfs_mount(struct inode *start, const char *source, const char *type, const char *path,
@@ -104,15 +100,12 @@ int vfs_mount(struct inode *start, const char *source, const char *type, const c
 		return found ? -ENOMEM : -ENODEV;
 	int error = find_covered(mount, start, path, &covered);
 
-	if (!error) {
-		error = make_root(mount, start, options, &root);
-		if (error)
-			inode_put(covered);
-		else
-			attach(mount, covered, root);
-	}
+	if (!error && (error = make_root(mount, start, options, &root)) != 0)
+		inode_put(covered);
 	if (error)
 		mount->type = NULL;
+	else
+		attach(mount, covered, root);
 	return error;
 }
 

@@ -122,11 +122,9 @@ static int check_replace(const struct inode *inode, const struct path *to, uint3
 		return 0;
 	if (to->inode->covers)
 		return -EBUSY;
-	if (flags & RENAME_EXCHANGE)
+	if (flags & RENAME_EXCHANGE || is_directory == inode_is(to->inode, S_IFDIR))
 		return 0;
-	if (is_directory != inode_is(to->inode, S_IFDIR))
-		return is_directory ? -ENOTDIR : -EISDIR;
-	return 0;
+	return is_directory ? -ENOTDIR : -EISDIR;
 }
 
 static int check_rename(const struct path *from, const struct path *to, uint32_t flags)
