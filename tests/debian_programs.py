@@ -13,7 +13,6 @@ from __future__ import annotations
 import re
 import secrets
 import stat
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -25,6 +24,7 @@ from pathlib import Path
 from labs.tools.guest.debian import debian_root
 from labs.tools.guest.initramfs import Entry, archive, folder, merged, regular
 from labs.tools.guest.programs import busybox, guest_root
+from labs.tools.machine.bounded import run_within
 from labs.tools.machine.command import CommandError, in_a_line
 from labs.tools.machine.machine import run
 from labs.tools.machine.qemu_command import Config
@@ -125,7 +125,7 @@ def on_linux(name: str, scripts: list[str]) -> dict[str, Ended]:
         box = ["bwrap", "--unshare-all", "--uid", "0", "--gid", "0", "--bind", directory, "/"]
         box += ["--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--die-with-parent"]
         command = [*box, "/bin/sh", "/programs/all", *(f"{each}.bash" for each in scripts)]
-        done = subprocess.run(command, capture_output=True, check=False, timeout=LIMIT)
+        done = run_within(command, capture_output=True, check=False, seconds=LIMIT)
         return results(done.stdout.decode(errors="replace"), word)
 
 

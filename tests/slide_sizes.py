@@ -11,11 +11,12 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+
+from labs.tools.machine.bounded import run_within
 
 WIDTH, HEIGHT = 1280, 720  # slides/conf.py: revealjs_script_conf
 SECONDS = 900
@@ -62,11 +63,11 @@ def sizes(decks: Sequence[Path]) -> dict[str, list[tuple[str, int, int]]]:
     with tempfile.TemporaryDirectory(prefix="browser-") as profile:
         command = [browser(), "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
         command += [f"--user-data-dir={profile}", "--virtual-time-budget=5000"]
-        done = subprocess.run(
+        done = run_within(
             [*command, f"--window-size={WIDTH},{HEIGHT}", page.as_uri()],
             capture_output=True,
             text=True,
-            timeout=SECONDS,
+            seconds=SECONDS,
             check=True,
         )
     page.unlink()

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from labs.storage.experiments.blobs import LIBRARY
+from labs.tools.machine.bounded import run_within
 from tests.building import ROOT, shared_folder
 
 CUTS = 1000
@@ -37,11 +38,11 @@ def test_a_power_cut_at_every_write_loses_nothing_and_brings_nothing_back(progra
     before has left."""
     cuts = 0
     for seed in ("1", "3"):
-        done = subprocess.run(
+        done = run_within(
             [programs / "cut", seed, "200"],
             capture_output=True,
             text=True,
-            timeout=300,
+            seconds=300,
             check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr
@@ -50,11 +51,11 @@ def test_a_power_cut_at_every_write_loses_nothing_and_brings_nothing_back(progra
 
 
 def blob(programs: Path, *words: object) -> str:
-    done = subprocess.run(
+    done = run_within(
         [programs / "blob", *map(str, words)],
         capture_output=True,
         text=True,
-        timeout=300,
+        seconds=300,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from labs.tools.machine.bounded import run_within
+
 ROOT = Path(__file__).resolve().parent.parent
 FLAGS = ("-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-I.")
 PAGE = 4096
@@ -29,7 +31,7 @@ def programs(tmp_path_factory):
 def call(programs, *words):
     """Status, output, first line of what it complains about."""
     command = [programs / words[0], *map(str, words[1:])]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    done = run_within(command, capture_output=True, text=True, check=False, seconds=300)
     return done.returncode, done.stdout, done.stderr.partition("\n")[0]
 
 

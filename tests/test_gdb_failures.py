@@ -14,6 +14,7 @@ import pexpect
 import pytest
 
 from gdb_session import LAUNCHER, ROOT, probe
+from labs.tools.machine.bounded import Patience
 
 pytestmark = pytest.mark.slow
 
@@ -153,8 +154,8 @@ def test_nothing_runs_on_when_the_launcher_is_killed(tmp_path):
     assert any("qemu-system" in name for name in sessions.values())
     child.kill(9)
     child.close(force=True)
-    deadline = time.monotonic() + 300
-    while any(Path(f"/proc/{pid}").exists() for pid in sessions) and time.monotonic() < deadline:
+    patience = Patience(300)
+    while any(Path(f"/proc/{pid}").exists() for pid in sessions) and not patience.is_over():
         time.sleep(0.05)
     assert not [pid for pid in sessions if Path(f"/proc/{pid}").exists()]
 

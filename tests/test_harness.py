@@ -443,9 +443,9 @@ def test_qemu_dies_with_its_harness(assemble: Assemble, tmp_path: Path) -> None:
     command = [sys.executable, "-c", program, str(assemble("echo").image)]
     harness = subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
     status = Path(f"/proc/{int(harness.stdout)}/status")
-    deadline = time.monotonic() + 600
+    patience = Patience(600)
     while status.exists() and "Z (zombie)" not in status.read_text():
-        assert time.monotonic() < deadline
+        assert not patience.is_over()
         time.sleep(0.05)
 
 

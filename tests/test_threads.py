@@ -59,9 +59,7 @@ def run_linux(folder: Path, *part: str) -> dict[str, str]:
     try:
         with ALL_HAVE.open() as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            done = subprocess.run(
-                command, check=True, capture_output=True, text=True, timeout=SECONDS
-            )
+            done = run_within(command, check=True, capture_output=True, text=True, seconds=SECONDS)
     except OSError as error:
         pytest.skip(f"this machine does not run i386 programs: {error}")
     return parts_of(done.stdout)

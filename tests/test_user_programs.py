@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from labs.tools.grading import host_program
+from labs.tools.machine.bounded import run_within
 
 NOBODY = 65534
 SECONDS = 120
@@ -80,7 +81,7 @@ def test_a_blank_says_which_exercise_it_is(folder, tmp_path, number, of_lesson):
     words = [compiler, *(["-m32"] if "-m32" in flags else []), "-nostdlib", "-static", "-no-pie"]
     missing = folder / "objects/libc/missing.asm.o"
     subprocess.run([*words, str(source), str(missing), "-o", str(program)], check=True)
-    done = subprocess.run([program], capture_output=True, text=True, timeout=SECONDS, check=False)
+    done = run_within([program], capture_output=True, text=True, seconds=SECONDS, check=False)
     wanted = f"\nexercise {number} is not written yet (labs/{of_lesson}/README.md)\n"
     assert (done.stderr, done.returncode) == (wanted, 63)
 
