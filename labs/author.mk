@@ -81,10 +81,10 @@ fuzz: setup
 
 layouts: setup-test
 	@$(ALONE) $(MAKE) -s LESSON=storage image-direct user-programs
-	@$(IN_MEMORY) LAYOUTS=$(call quoted,$(or $(LAYOUTS),all)) $(PYTHON) -m pytest $(AT_ONCE) tests/test_ext_layouts.py
+	@$(IN_MEMORY) LAYOUTS=$(call quoted,$(or $(LAYOUTS),all)) $(PYTHON) -m pytest $(AT_ONCE) tests/host/test_ext_layouts.py
 
 faults: setup-test
-	@$(IN_MEMORY) FAULTS=all $(PYTHON) -m pytest $(AT_ONCE) tests/test_vfs_faults.py
+	@$(IN_MEMORY) FAULTS=all $(PYTHON) -m pytest $(AT_ONCE) tests/host/test_vfs_faults.py
 
 fsx: setup
 	@$(ALONE) $(MAKE) -s LESSON=storage image-direct user-programs
@@ -205,7 +205,7 @@ all-lessons: everything bench-files
 # Debian's programs on the latest kernel, compared with this machine's Linux: a table.
 debian: setup-test
 	@$(ALONE) $(MAKE) -s LESSON=6 image-direct user-programs
-	@$(PYTHON) -m tests.debian_programs $(SET)
+	@$(PYTHON) -m tests.support.debian_programs $(SET)
 
 # What is said on the command line (DIST, WHO, COMMAND) reaches it in its environment.
 distributions:

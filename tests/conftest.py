@@ -19,7 +19,7 @@ from labs.tools.machine import qemu_command
 from labs.tools.machine.machine import Machine, run
 from labs.tools.machine.qemu_command import Config, DiskError, Drive
 from labs.tools.machine.result import Result
-from tests.building import WHOLE, make
+from tests.support.building import WHOLE, make
 
 pytest_plugins = [
     "labs.tools.grading.lab",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
-from tests.remote import SCRATCH, Guest
-from tests.told import expect
+from tests.support.remote import SCRATCH, Guest
+from tests.support.told import expect
 
 # Bits of an argument, and what narrower ones leave of it.
 LENGTHS = {"hh": 8, "h": 16, "": 32, "l": 32, "z": 32, "t": 32, "ll": 64, "j": 64}

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
 
-from tests.remote import Guest
-from tests.told import expect, fail
+from tests.support.remote import Guest
+from tests.support.told import expect, fail
 
 FRAMES_AT_MOST = 32
 FRAME_SIZE = 8

@@ -14,8 +14,8 @@ import pytest
 
 from labs.tools.grading.lab import PROGRAM_STOPPED, ROOT, Lab
 from tests.lesson1.support import PT_LOAD, Executable, Segment
-from tests.remote import Guest
-from tests.told import expect, fail
+from tests.support.remote import Guest
+from tests.support.told import expect, fail
 
 DRIVER = ROOT / "tests/lesson1/host/load_elf.c"
 AREA = 0x100000

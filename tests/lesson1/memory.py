@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tests.lesson1.support import KERNEL_BASE, MULTIBOOT_LOADER
-from tests.remote import SCRATCH, Guest
-from tests.told import expect
+from tests.support.remote import SCRATCH, Guest
+from tests.support.told import expect
 
 MEMORY, MAP = 1 << 0, 1 << 6  # flags: which members are valid
 FLAGS_SIZE, MEM_UPPER, MMAP_LENGTH, MMAP_ADDRESS = 4, 8, 44, 48  # offsets of members

@@ -18,7 +18,7 @@ from labs.tools.grading.elf_limits import kernel_problem
 from labs.tools.grading.lab import ROOT, Lab, run_tool
 from labs.tools.grading.lab_words import NOT_LOADED
 from labs.tools.machine.explain import header_problem
-from tests.remote import GENERAL, INTERRUPTS, SCRATCH, Guest
+from tests.support.remote import GENERAL, INTERRUPTS, SCRATCH, Guest
 
 KERNEL = "build/lesson1/kernel.elf"
 MULTIBOOT_HEADER = 0x1BADB002

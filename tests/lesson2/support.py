@@ -9,7 +9,7 @@ from pathlib import Path
 from labs.tools.grading.lab import Lab
 from labs.tools.machine.explain import RECORD, parse_registers
 from labs.tools.machine.symbols import Symbols, symbols_of
-from tests.remote import Guest, halted, stopped
+from tests.support.remote import Guest, halted, stopped
 
 KERNEL_BASE = 0xC0000000
 KERNEL_CODE, KERNEL_DATA, USER_CODE, USER_DATA = 0x08, 0x10, 0x1B, 0x23

@@ -16,7 +16,7 @@ from labs.tools.grading.lab_words import MISSING
 from labs.tools.grading.plain_header import header_problem
 from labs.tools.machine.symbols import Symbols, symbols_of
 from tests.lesson3.support import HERE, Caller, mask_all_lines, with_files
-from tests.remote import Guest, stopped
+from tests.support.remote import Guest, stopped
 
 NUMBER = 450  # no call has it
 FLAGS = "-std=gnu11 -march=i686 -g -ffreestanding -fno-stack-protector -fcf-protection=none -I."

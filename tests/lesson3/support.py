@@ -21,7 +21,7 @@ import pytest
 
 from labs.tools.grading.lab import Lab
 from labs.tools.guest.initramfs import archive, regular
-from tests.remote import CALL_SECONDS, Guest, stopped
+from tests.support.remote import CALL_SECONDS, Guest, stopped
 
 HERE = Path(__file__).resolve().parent
 KERNEL_BASE = 0xC0000000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-from tests.remote import SCRATCH, Guest
+from tests.support.remote import SCRATCH, Guest
 
 RECORDS = 1024
 LAYOUT = struct.Struct("<QIiI6IiII24sI")

@@ -31,7 +31,7 @@ from labs.tools.grading import build_tool
 from labs.tools.grading.lab import ROOT, STUCK, Lab
 from labs.tools.machine.symbols import Symbols
 from tests.lesson3.support import with_files
-from tests.remote import Guest, stopped
+from tests.support.remote import Guest, stopped
 
 COMMON = "tests/lesson4/threads/thread_test.c"
 SCRIPT = "tests/lesson4/threads/threads.ld"

@@ -20,8 +20,8 @@ from functools import cached_property
 from labs.tools.grading.lab import Lab
 from labs.tools.machine.symbols import KERNEL_BASE, Symbols
 from tests.lesson4.support import MASK, code, fail
-from tests.remote import Guest, stopped
-from tests.standstill import describe
+from tests.support.remote import Guest, stopped
+from tests.support.standstill import describe
 
 PAGE = 4096
 ORDERS = 11

@@ -12,7 +12,7 @@ from random import Random
 from labs.tools.grading.lab import Lab
 from tests.lesson4.support import signed
 from tests.lesson6.support import ENOMEM, PAGE, Run, areas_of, instead, space_code
-from tests.told import fail
+from tests.support.told import fail
 
 SOURCE = "tests/lesson6/memory/areas.c"
 BASE = 0x40400000 - 128 * PAGE  # across the border of two tables

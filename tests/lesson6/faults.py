@@ -6,7 +6,7 @@ import struct
 
 from labs.tools.machine.symbols import KERNEL_BASE
 from tests.lesson6.support import PAGE, WRITE, Run, error_name, frame_of, page_at, state_name
-from tests.told import expect
+from tests.support.told import expect
 
 SOURCE = "tests/lesson6/memory/faults.c"
 BASE = 0x40000000

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from labs.tools.grading.lab import PROGRAM_STOPPED, ROOT, Lab
 from tests.storage.mapping import SANITIZER, cause_in
-from tests.told import expect, fail, require
+from tests.support.told import expect, fail, require
 
 SOURCES = ("user/account.c", "kernel/lib/string.c")
 HOST = ROOT / "tests/storage/host"

@@ -25,7 +25,7 @@ from typing import NoReturn
 
 from labs.tools.grading.lab import PROGRAM_STOPPED, ROOT, Lab
 from labs.tools.machine.result import GuestFailure, Outcome, Result
-from tests.told import expect, fail, require
+from tests.support.told import expect, fail, require
 
 SOURCES = tuple(
     f"drivers/disk/ata{part}.c"

@@ -16,7 +16,7 @@ import pytest
 
 from labs.tools.grading.lab import PROGRAM_STOPPED, ROOT, Lab
 from tests.storage.mapping import cause_in
-from tests.told import expect, fail, require
+from tests.support.told import expect, fail, require
 
 SOURCES = (
     "labs/storage/blob/log.c",

@@ -30,7 +30,7 @@ from tests.storage.journal import (
     transactions_of,
 )
 from tests.storage.mapping import cause_in
-from tests.told import fail
+from tests.support.told import fail
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from labs.tools.grading.lab import ROOT, Lab
 from tests.storage.mapping import cause_in
-from tests.told import expect, fail
+from tests.support.told import expect, fail
 
 SOURCES = ("drivers/disk/latency.c",)
 DRIVER = ROOT / "tests/storage/host/latency.c"

@@ -13,7 +13,7 @@ from random import Random
 
 from labs.tools.grading.lab import ROOT, Lab
 from tests.storage.mapping import cause_in
-from tests.told import expect, fail, require
+from tests.support.told import expect, fail, require
 
 SOURCES = ("labs/storage/locks/master.c",)
 HOST = ROOT / "tests/storage/host"

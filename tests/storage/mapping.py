@@ -19,7 +19,7 @@ from random import Random
 
 from labs.tools.grading.lab import PROGRAM_STOPPED, ROOT, Lab
 from tests.host.ext.images import debugfs, extent_node
-from tests.told import expect, fail
+from tests.support.told import expect, fail
 
 SOURCES = ("fs/ext/map_pointers.c", "fs/ext/map_extents.c", "kernel/lib/string.c")
 HOST = ROOT / "tests/storage/host"

@@ -13,7 +13,7 @@ from pathlib import Path
 from labs.storage.workload import random_offsets
 from labs.tools.grading.lab import PROGRAM_STOPPED, ROOT, Lab
 from tests.storage.mapping import cause_in
-from tests.told import expect, fail, require
+from tests.support.told import expect, fail, require
 
 SOURCES = ("user/seekrw.c", "kernel/lib/string.c")
 DRIVER = ROOT / "tests/storage/host/seekrw.c"

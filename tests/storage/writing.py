@@ -23,7 +23,7 @@ from labs.tools.grading.lab import ROOT, Lab
 from tests.host.ext.images import ENVIRONMENT, bmap, debugfs, make_image, run_tool
 from tests.storage.drive import SECTOR, Drive
 from tests.storage.mapping import report
-from tests.told import expect, fail
+from tests.support.told import expect, fail
 
 LIBRARY = (
     *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "fs/ext").glob("*.c")),

@@ -70,7 +70,7 @@ SINCE = {
 NEVER = (
     *("tests/*/hidden/*", "tests/mutants/*", "tests/other_ways/*", "tests/cheats/*"),
     "tests/mistakes/*",
-    *("tests/kernel/*", "tests/words.py", "tests/later_kernels.toml", "slides/*"),
+    *("tests/kernel/*", "tests/support/words.py", "tests/later_kernels.toml", "slides/*"),
     *("labs/storage/crash/*", "labs/storage/fuzz.py"),  # they have pieces of solutions
     "labs/storage/together.py",  # with the program of crash/tasks_guest.py
     *("user/README.md", "labs/author.mk", "labs/tools/course/start*"),
@@ -219,7 +219,6 @@ def python_references(text: str) -> Iterator[str]:
             yield node.value
         for name in names:
             yield module_path(name)
-            yield f"tests/{module_path(name)}"  # pyproject.toml has tests/ in its pythonpath
 
 
 def module_path(name: str) -> str:

@@ -1,6 +1,7 @@
 """`make map LESSON=n`: one walk through the kernel, function by function, downwards and back.
 
-The steps are labs/lessonN/map.toml. tests/test_maps.py follows them with gdb in a running kernel.
+The steps are labs/lessonN/map.toml. tests/tree/test_maps.py follows them with gdb in a running
+kernel.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ class Teller:
 
     def pytest_collection_finish(self) -> None:
         """From now on each packet is noted: the tests and what they import are loaded."""
-        if remote := sys.modules.get("tests.gdb_stub"):
+        if remote := sys.modules.get("tests.support.gdb_stub"):
             remote.GdbStub.send = self._noting(remote.GdbStub.send)
         if laboratory := sys.modules.get("labs.tools.grading.lab"):
             laboratory.Lab.config = self._beginning(laboratory.Lab.config)

@@ -1,4 +1,4 @@
-"""Mistakes in the journal, each of which the random sessions must find (tests/test_jbd2.py)."""
+"""Mistakes in the journal: the random sessions must find each (tests/host/test_jbd2.py)."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from labs.tools.course.handed_in import NUMBERS
-from tests.handed_in import is_right
+from tests.support.handed_in import is_right
 
 MAGIC, HEADER_REACH = 0x1BADB002, 8192
 PROGRAM_HEADERS, PROGRAM_HEADER_BYTES, LOAD = 52, 32, 1

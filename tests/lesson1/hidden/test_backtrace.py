@@ -21,7 +21,7 @@ from tests.lesson1.frames import (
     walk,
 )
 from tests.lesson1.support import KERNEL, is_longer
-from tests.remote import SCRATCH, Guest, stopped
+from tests.support.remote import SCRATCH, Guest, stopped
 
 JUNK = 0xCCCCCCCC
 STEPS = 220  # instructions: a search by halves takes fewer than 100, a walk 4 for each symbol

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from tests.lesson1.support import KERNEL_BASE, MULTIBOOT_LOADER, relink
-from tests.remote import Guest, stopped
+from tests.support.remote import Guest, stopped
 
 JUNK = b"\xcc"
 GUARD = 64  # bytes around the BSS that must stay

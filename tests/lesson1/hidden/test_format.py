@@ -20,7 +20,7 @@ from tests.lesson1.formats import (
     require,
     require_conversions,
 )
-from tests.remote import SCRATCH, Guest, stopped
+from tests.support.remote import SCRATCH, Guest, stopped
 
 PIPE_SIZE = 4096
 PIPE_SECONDS = 30

@@ -14,7 +14,7 @@ from tests.lesson1.support import (
     multiboot_header,
     relink,
 )
-from tests.remote import stopped
+from tests.support.remote import stopped
 
 ENTRY_TRIES = 8  # GRUB's own code may lie where the kernel's entry will be
 

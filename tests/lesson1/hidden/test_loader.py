@@ -25,7 +25,7 @@ from tests.lesson1.loading import (
     stage2_sectors,
 )
 from tests.lesson1.support import KERNEL, Executable, Segment, loaded_segments
-from tests.remote import halted
+from tests.support.remote import halted
 
 BOOT_SECTOR = 0x7C00
 TRIES = 3

@@ -20,7 +20,7 @@ from tests.lesson1.memory import (
     told,
     walked,
 )
-from tests.remote import stopped
+from tests.support.remote import stopped
 
 MIB = 1 << 20
 GIB = 1 << 30

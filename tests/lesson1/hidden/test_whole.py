@@ -11,7 +11,7 @@ from tests.lesson1.frames import Code, require_lines, walk
 from tests.lesson1.memory import AVAILABLE, Range, kibibytes, loader_ranges
 from tests.lesson1.picture import expect_said
 from tests.lesson1.support import KERNEL, KERNEL_BASE
-from tests.remote import stopped
+from tests.support.remote import stopped
 
 
 def line_of(each: Range) -> str:

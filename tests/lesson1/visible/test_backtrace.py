@@ -12,8 +12,8 @@ import pytest
 
 from tests.lesson1.frames import Code, put_frame, require_lines, walk
 from tests.lesson1.support import KERNEL
-from tests.remote import SCRATCH, stopped
-from tests.told import expect, told
+from tests.support.remote import SCRATCH, stopped
+from tests.support.told import expect, told
 
 
 def a_return(seed: int, code: Code) -> int:

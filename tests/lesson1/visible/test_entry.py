@@ -11,8 +11,8 @@ from random import Random
 
 import pytest
 
-from tests.remote import KERNEL_BASE, Guest, stopped
-from tests.told import Usual, expect, require, told
+from tests.support.remote import KERNEL_BASE, Guest, stopped
+from tests.support.told import Usual, expect, require, told
 
 JUNK, GUARD = b"\xa5", 64  # bytes after the BSS that must stay
 IN_GDB = "make gdb LESSON=1 BOOT=direct, then: hbreak _start, continue, stepi"

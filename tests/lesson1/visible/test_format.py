@@ -11,8 +11,8 @@ from random import Random
 import pytest
 
 from tests.lesson1.formats import require
-from tests.remote import stopped
-from tests.told import expect, told
+from tests.support.remote import stopped
+from tests.support.told import expect, told
 
 IN_GDB = "make gdb LESSON=1 BOOT=direct, then: tbreak format_number, continue, step"
 

@@ -10,7 +10,7 @@ import pytest
 from labs.tools.course.handed_in import NUMBERS
 from labs.tools.grading.build_tool import BuildFailure, run_tool
 from labs.tools.grading.graded_tree import is_plain_file
-from tests.handed_in import answer_of, has_own_figures, has_prediction
+from tests.support.handed_in import answer_of, has_own_figures, has_prediction
 
 LOADER = ("stage2.o", "load_elf.o")  # what a graded tree may have as objects only
 

@@ -11,8 +11,8 @@ import pytest
 from labs.tools.grading.lab_words import NOT_LOADED
 from labs.tools.machine.explain import LOADED_BY_ADDRESS, header_problem
 from tests.lesson1.support import KERNEL, MULTIBOOT_LOADER, multiboot_header
-from tests.remote import stopped
-from tests.told import expect, fail, told
+from tests.support.remote import stopped
+from tests.support.told import expect, fail, told
 
 LOOK = "objdump -h build/lesson1/kernel.elf, and look where .boot is in the file (File off)"
 

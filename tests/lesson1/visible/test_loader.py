@@ -12,8 +12,8 @@ import pytest
 
 from tests.lesson1.loading import AREA, STAGE2, boot_disk, random_stage2, require_loaded
 from tests.lesson1.support import MULTIBOOT_LOADER, Executable, Segment
-from tests.remote import halted, stopped
-from tests.told import expect, told
+from tests.support.remote import halted, stopped
+from tests.support.told import expect, told
 
 IN_GDB = "make gdb LESSON=1, then: hbreak *0x7c00, continue, stepi"
 STAGE2_WORDS = "the jump to the second stage at 0x8000"

@@ -29,7 +29,7 @@ from tests.lesson2.support import (
     stopped_at,
     trap_frame,
 )
-from tests.remote import Guest
+from tests.support.remote import Guest
 
 VECTORS = range(256)
 DOUBLE_FAULT = 8

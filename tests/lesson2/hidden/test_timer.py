@@ -27,7 +27,7 @@ from tests.lesson2.support import (
     switched_on,
     trap_frame,
 )
-from tests.remote import Guest
+from tests.support.remote import Guest
 
 FIRST, SECOND = "pic0", "pic1"
 STATE = re.compile(r"^(pic[01]): irr=(\w+) imr=(\w+) isr=(\w+) .*irq_base=(\w+)", re.MULTILINE)

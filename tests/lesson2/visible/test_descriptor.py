@@ -10,8 +10,8 @@ import pytest
 
 from tests.lesson2.descriptors import ask
 from tests.lesson2.support import KERNEL_CODE, KERNEL_DATA, stopped_at
-from tests.remote import Segment
-from tests.told import expect, fail, told
+from tests.support.remote import Segment
+from tests.support.told import expect, fail, told
 
 PACKED = {
     # base, limit, access, flags: what the processor wants

@@ -12,9 +12,9 @@ from functools import partial
 import pytest
 
 from labs.tools.course.handed_in import NUMBERS
-from tests.handed_in import answer_of, has_own_figures, has_prediction, serial
 from tests.lesson2.support import recorded_traps
-from tests.told import fail
+from tests.support.handed_in import answer_of, has_own_figures, has_prediction, serial
+from tests.support.told import fail
 
 ACKNOWLEDGED = re.compile(r"^pic_interrupt irq 0 ", re.MULTILINE)
 OTHER_TICKS = 1000  # before the work and between

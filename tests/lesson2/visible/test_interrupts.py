@@ -23,8 +23,8 @@ from tests.lesson2.support import (
     run_recorded,
     stopped_at,
 )
-from tests.remote import Guest
-from tests.told import expect, require, told
+from tests.support.remote import Guest
+from tests.support.told import expect, require, told
 
 VECTORS, GATE_SIZE = 256, 8
 PAGE_FAULT = 14

@@ -9,8 +9,8 @@ from __future__ import annotations
 import pytest
 
 from tests.lesson2.support import KERNEL_BASE, stopped_at
-from tests.remote import NotMapped
-from tests.told import expect, fail, require, told
+from tests.support.remote import NotMapped
+from tests.support.told import expect, fail, require, told
 
 PAGING = 1 << 31  # of CR0
 PLACES = (0x100000, 0x500000)  # the kernel's beginning; and a place in the second large page

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from tests.lesson2.support import loader_symbols, switched_on
-from tests.told import expect, require, told
+from tests.support.told import expect, require, told
 
 CODE32 = 0x08
 IN_GDB = "make gdb LESSON=2, then: hbreak enter_protected_mode, continue, stepi"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from tests.lesson2.support import LOOP, go_round, run_recorded, stopped_at, trap_frame
-from tests.told import expect, require, told
+from tests.support.told import expect, require, told
 
 FREQUENCY, RATE = 1193182, 100  # Hz: the PIT's own clock, and the kernel's ticks
 LATE = 200  # of the PIT's counts, until pit_initialize has returned

@@ -11,7 +11,7 @@ import pytest
 from labs.tools.grading.lab import Lab
 from labs.tools.machine.explain import VECTOR_NAMES
 from tests.lesson2.support import INTERRUPTS, Trap, run_recorded, user_exceptions
-from tests.told import expect, told
+from tests.support.told import expect, told
 
 GENERAL_PROTECTION, PAGE_FAULT, INVALID_OPCODE = 13, 14, 6
 IN_GDB = "make gdb LESSON=2 BOOT=direct, then: tbreak user_enter, continue (type: probe nothing)"

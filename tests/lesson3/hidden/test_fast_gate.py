@@ -45,7 +45,7 @@ from tests.lesson3.support import (
     signed,
     steps_to,
 )
-from tests.remote import SCRATCH
+from tests.support.remote import SCRATCH
 
 LEAST_STACK = 19  # words: a trap frame
 MSR_CS, MSR_ESP, MSR_EIP = 0x174, 0x175, 0x176

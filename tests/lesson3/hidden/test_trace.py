@@ -26,7 +26,7 @@ from tests.lesson3.support import (
     steps_to,
 )
 from tests.lesson3.tracing import BUFFER, LAYOUT, LOST, MASK, NEXT, RECORDS, Ring
-from tests.remote import SCRATCH
+from tests.support.remote import SCRATCH
 
 BUDGET = 600  # instructions of getpid with tracing
 MANY_RECORDS = 16  # of which a reader copies eight at most without letting an interrupt in

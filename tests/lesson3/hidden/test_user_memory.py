@@ -29,7 +29,7 @@ from tests.lesson3.support import (
     signed,
     steps_to,
 )
-from tests.remote import SCRATCH
+from tests.support.remote import SCRATCH
 
 BUFFER = SCRATCH + 0x1000  # the kernel's side of a copy
 GUARD = b"\xa5" * 16

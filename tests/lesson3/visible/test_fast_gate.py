@@ -19,7 +19,7 @@ from tests.lesson3.support import (
     same,
     signed,
 )
-from tests.told import Usual, expect, fail, told
+from tests.support.told import Usual, expect, fail, told
 
 COMMON = (
     Usual(

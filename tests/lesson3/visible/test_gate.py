@@ -21,8 +21,8 @@ from tests.lesson3.support import (
     same,
     signed,
 )
-from tests.remote import CALL_SECONDS, Guest
-from tests.told import Usual, expect, fail, told
+from tests.support.remote import CALL_SECONDS, Guest
+from tests.support.told import Usual, expect, fail, told
 
 CALLS = 512  # SYSCALL_LIMIT in kernel/syscall/syscall.h: numbers are 0 to 511
 COMMON = (

@@ -8,11 +8,11 @@ import pytest
 
 from labs.tools.course.handed_in import NUMBERS
 from labs.tools.grading.lab import ROOT
-from tests.building import make
-from tests.handed_in import answer_of, has_own_figures, has_prediction
 from tests.lesson2.support import recorded_traps
 from tests.lesson3.support import with_files
-from tests.told import fail
+from tests.support.building import make
+from tests.support.handed_in import answer_of, has_own_figures, has_prediction
+from tests.support.told import fail
 
 GATE = 0x80
 LEAST_CALLS = 300  # by INT 0x80, of callcost null, twice

@@ -14,7 +14,7 @@ from labs.tools.grading.lab_words import guest_words
 from labs.tools.machine.result import Outcome
 from tests.lesson3.executables import LINK_ADDRESS, NOTE, Image, Segment, question
 from tests.lesson3.support import BRK, ENOEXEC, HERE, answers, ring3, with_files
-from tests.told import Usual, expect, fail, require, told
+from tests.support.told import Usual, expect, fail, require, told
 
 DRIVER = HERE / "host" / "elf_check.c"
 SOURCE = "kernel/process/exec_elf.c"

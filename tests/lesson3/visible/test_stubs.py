@@ -10,7 +10,7 @@ import pytest
 
 from tests.lesson3.stubs import NUMBER, stubs
 from tests.lesson3.support import ARGUMENTS, ENOSYS, GETPID, same, signed
-from tests.told import Usual, expect, told
+from tests.support.told import Usual, expect, told
 
 LEAST_ERROR = -4095  # Linux: results from -4095 to -1 are errors
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.lesson3.support import DATA, ENOENT, GETPID, MANY, OPEN, ring3
 from tests.lesson3.tracing import RECORDS, Record, Ring
-from tests.told import Usual, expect, told
+from tests.support.told import Usual, expect, told
 
 HINT = "make hint EX=3.5"
 MORE = 5  # records than the ring has places

@@ -22,7 +22,7 @@ from tests.lesson3.support import (
     WRITE,
     ring3,
 )
-from tests.told import Usual, expect, fail, require, told
+from tests.support.told import Usual, expect, fail, require, told
 
 HINT = "make hint EX=3.3"
 COMMON = (

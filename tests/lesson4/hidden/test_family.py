@@ -17,7 +17,7 @@ from tests.lesson4.support import (
     program_symbols,
     run_programs,
 )
-from tests.remote import stopped
+from tests.support.remote import stopped
 
 SIMPLE = "tests/lesson4/programs/children.c"
 CHILDREN = "tests/lesson4/hidden/children.c"

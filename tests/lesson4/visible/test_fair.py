@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from tests.lesson4.support import pairs, threads
-from tests.told import Usual, expect, fail, require, told
+from tests.support.told import Usual, expect, fail, require, told
 
 FAIR = "tests/lesson4/threads/fair.c"
 COMMON = (

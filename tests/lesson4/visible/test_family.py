@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from tests.lesson4.support import said_by_programs
-from tests.told import Usual, expect, fail, told
+from tests.support.told import Usual, expect, fail, told
 
 CHILDREN = "tests/lesson4/programs/children.c"
 ECHILD = 10

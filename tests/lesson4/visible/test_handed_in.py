@@ -11,10 +11,10 @@ from functools import partial
 import pytest
 
 from labs.tools.course.handed_in import NUMBERS
-from tests.given_code import Watch, changes, states, unit_of
-from tests.handed_in import answer_of, has_own_figures, has_prediction, serial
 from tests.lesson2.support import recorded_traps
-from tests.told import require
+from tests.support.given_code import Watch, changes, states, unit_of
+from tests.support.handed_in import answer_of, has_own_figures, has_prediction, serial
+from tests.support.told import require
 
 SOURCE, TIMER = "switches.c", 32
 INSTRUCTIONS_A_ROUND = 2000  # of the work, at least

@@ -9,8 +9,8 @@ from __future__ import annotations
 import pytest
 
 from tests.lesson4.support import PREEMPTED, Threads, threads
-from tests.standstill import in_service
-from tests.told import Usual, expect, fail, require, told
+from tests.support.standstill import in_service
+from tests.support.told import Usual, expect, fail, require, told
 
 CLOCK = "tests/lesson4/threads/clock.c"
 TURN = 4  # ticks

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from tests.lesson4.support import threads
-from tests.told import Usual, expect, fail, told
+from tests.support.told import Usual, expect, fail, told
 
 LOCKS = "tests/lesson4/threads/locks.c"
 COMMON = (

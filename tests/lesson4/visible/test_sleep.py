@@ -10,7 +10,7 @@ from __future__ import annotations
 import pytest
 
 from tests.lesson4.support import Threads, threads
-from tests.told import Usual, expect, fail, require, told
+from tests.support.told import Usual, expect, fail, require, told
 
 SLEEP = "tests/lesson4/threads/sleep.c"
 TICK = 10_000  # microseconds

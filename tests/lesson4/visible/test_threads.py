@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from tests.lesson4.support import threads
-from tests.told import Usual, expect, told
+from tests.support.told import Usual, expect, told
 
 TURNS = "tests/lesson4/threads/turns.c"
 COMMON = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from labs.tools.course.handed_in import NUMBERS
-from tests.handed_in import is_right
+from tests.support.handed_in import is_right
 
 
 @pytest.mark.exercise("5.A", points=5, host=True)

@@ -20,7 +20,7 @@ from tests.lesson5.support import (
     require_undisturbed,
 )
 from tests.lesson5.zones import DMA, NORMAL, SOURCE, begin, fresh_range
-from tests.remote import stopped
+from tests.support.remote import stopped
 
 PLACES = (2048, DMA_END)  # where free pages are, of DMA and of Normal
 WHOLE = "tests/lesson4/hidden/whole.c"

@@ -12,7 +12,7 @@ from tests.lesson3.support import with_files
 from tests.lesson4.hidden.test_whole import WHOLE, checksum
 from tests.lesson4.support import fail, program
 from tests.lesson5.support import USED, require_sound
-from tests.remote import stopped
+from tests.support.remote import stopped
 
 ROUNDS = 4  # caches and tables grow at first
 

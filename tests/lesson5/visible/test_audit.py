@@ -12,7 +12,7 @@ from tests.lesson3.support import with_files
 from tests.lesson4.support import program
 from tests.lesson5.objects import PLAIN
 from tests.lesson5.support import Run, memory_code
-from tests.told import Usual, expect, require, told
+from tests.support.told import Usual, expect, require, told
 
 AUDIT = "tests/lesson5/memory/audit.c"
 CHILDREN = "tests/lesson4/programs/children.c"

@@ -12,7 +12,7 @@ import pytest
 
 from tests.lesson5.support import DMA_END, USED, Run, address_of, memory_code, picture, state_name
 from tests.lesson5.zones import NORMAL, SOURCE, begin, fresh_range, in_words, require_blocks
-from tests.told import Usual, expect, require, told
+from tests.support.told import Usual, expect, require, told
 
 IN_GDB = "make gdb LESSON=5 BOOT=direct, then: break buddy_give, continue, info args"
 LISTS = Usual(

@@ -11,9 +11,9 @@ from functools import partial
 import pytest
 
 from labs.tools.course.handed_in import NUMBERS
-from tests.given_code import BLOCK, Watch, unit_of
-from tests.handed_in import answer_of, has_own_figures, has_prediction, serial
-from tests.told import require
+from tests.support.given_code import BLOCK, Watch, unit_of
+from tests.support.handed_in import answer_of, has_own_figures, has_prediction, serial
+from tests.support.told import require
 
 SOURCE = "fragments.c"
 LEAST_PAGES = 8192  # free ones, of a machine with 64 MiB

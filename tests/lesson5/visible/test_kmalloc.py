@@ -11,7 +11,7 @@ import pytest
 
 from tests.lesson5.objects import PLAIN, QUARANTINE, checked, guard_of
 from tests.lesson5.support import PAGE, Run, memory_code, panic_of
-from tests.told import Usual, expect, fail, require, told
+from tests.support.told import Usual, expect, fail, require, told
 
 KMALLOC = "tests/lesson5/memory/kmalloc.c"
 COMMON = (

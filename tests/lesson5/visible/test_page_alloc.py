@@ -10,7 +10,7 @@ import pytest
 
 from tests.lesson5.support import DMA_END, Run, address_of, memory_code, picture
 from tests.lesson5.zones import DMA, NORMAL, SOURCE, begin, fresh_range
-from tests.told import Usual, expect, require, told
+from tests.support.told import Usual, expect, require, told
 
 NEXT = "make hint EX=5.3"
 AT_DMA = 2048

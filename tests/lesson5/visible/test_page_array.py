@@ -25,7 +25,7 @@ from tests.lesson5.arrays import (
     write_map,
 )
 from tests.lesson5.support import Run, memory_code
-from tests.told import Usual, told
+from tests.support.told import Usual, told
 
 IN_GDB = "make gdb LESSON=5 BOOT=direct, then: break buddy_give_range, continue, info args"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from tests.lesson5.support import memory_code, panic_of
-from tests.told import Usual, expect, fail, require, told
+from tests.support.told import Usual, expect, fail, require, told
 
 SLABS = "tests/lesson5/memory/slabs.c"
 START = "kmalloc_initialize"  # pages can be had; the test begins the slabs

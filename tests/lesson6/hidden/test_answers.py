@@ -8,9 +8,9 @@ import pytest
 
 from labs.tools.course.handed_in import NUMBERS
 from labs.tools.grading.lab import ROOT
-from tests.building import make
-from tests.handed_in import is_right
 from tests.lesson3.support import with_files
+from tests.support.building import make
+from tests.support.handed_in import is_right
 
 FAULTS = re.compile(r"^faults: (\d+) faults, \d+ to write; (\d+) pages present", re.MULTILINE)
 

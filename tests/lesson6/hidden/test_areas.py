@@ -46,7 +46,7 @@ from tests.lesson6.support import (
     require_sound_tables,
     space_code,
 )
-from tests.told import expect
+from tests.support.told import expect
 
 SOURCE = "tests/lesson6/memory/areas.c"
 HEAP = 0x08050000

@@ -30,7 +30,7 @@ from tests.lesson6.steps import (
     spaces,
 )
 from tests.lesson6.support import WRITE, entries, frame_of, page_at, space_code
-from tests.told import expect
+from tests.support.told import expect
 
 COPIES = "tests/lesson6/user/copies.c"
 PARENT, CHILD, GRANDCHILD, OTHER = range(4)

@@ -42,7 +42,7 @@ from tests.lesson6.support import (
     require_sound_tables,
     space_code,
 )
-from tests.told import expect
+from tests.support.told import expect
 
 FIRST = STACK_END - 4 * PAGE
 AROUND = 16  # pages

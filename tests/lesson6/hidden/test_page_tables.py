@@ -36,7 +36,7 @@ from tests.lesson6.support import (
     space_code,
     tables_of,
 )
-from tests.told import expect, require
+from tests.support.told import expect, require
 
 SOURCE = "tests/lesson6/memory/tables.c"
 SHOWN = PRESENT | USER | HIDDEN

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from tests.lesson4.support import said_by_programs
-from tests.told import expect
+from tests.support.told import expect
 
 WHOLE = "tests/lesson6/hidden/whole.c"
 PAGES = 256 << 8

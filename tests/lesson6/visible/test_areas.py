@@ -24,7 +24,7 @@ from tests.lesson6.areas import (
     require_areas,
 )
 from tests.lesson6.support import PAGE, Run, space_code
-from tests.told import Usual, expect, told
+from tests.support.told import Usual, expect, told
 
 SOURCE = "tests/lesson6/memory/areas.c"
 HEAP = 0x08050000

@@ -12,7 +12,7 @@ import pytest
 
 from tests.lesson4.support import said_by_programs
 from tests.lesson6.steps import BASE, PAGE, WRITABLE, Entry, World, spaces
-from tests.told import Usual, expect, fail, require, told
+from tests.support.told import Usual, expect, fail, require, told
 
 COPIES = "tests/lesson6/user/copies.c"
 PARENT, CHILD = 0, 1

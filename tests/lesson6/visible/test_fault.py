@@ -35,7 +35,7 @@ from tests.lesson6.support import (
     space_code,
     state_name,
 )
-from tests.told import Usual, expect, require, told
+from tests.support.told import Usual, expect, require, told
 
 IN_GDB = "make gdb LESSON=6 BOOT=direct, then: break space_fault, continue, info args"
 COUNTS = Usual(

@@ -12,11 +12,11 @@ import pytest
 
 from labs.tools.course.handed_in import NUMBERS
 from labs.tools.grading.lab import ROOT
-from tests.building import make
-from tests.handed_in import answer_of, has_own_figures, has_prediction
 from tests.lesson2.support import recorded_traps
 from tests.lesson3.support import with_files
-from tests.told import require
+from tests.support.building import make
+from tests.support.handed_in import answer_of, has_own_figures, has_prediction
+from tests.support.told import require
 
 PAGE_FAULT, GATE = 14, 0x80
 FORKS = {2, 120, 190}  # fork, clone and vfork

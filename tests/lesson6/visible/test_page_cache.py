@@ -12,7 +12,7 @@ import pytest
 
 from tests.lesson6.steps import BASE, BOTH, PAGE, SHARED, WRITABLE, World, spaces
 from tests.lesson6.support import error_name
-from tests.told import Usual, expect, require, told
+from tests.support.told import Usual, expect, require, told
 
 FILE = 0
 A, B = 0, 1

@@ -31,7 +31,7 @@ from tests.lesson6.support import (
     space_code,
     tables_of,
 )
-from tests.told import Usual, expect, require, told
+from tests.support.told import Usual, expect, require, told
 
 SOURCE = "tests/lesson6/memory/tables.c"
 IN_GDB = "make gdb LESSON=6 BOOT=direct, then: break page_unmap_range, continue, info args"

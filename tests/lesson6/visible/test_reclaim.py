@@ -14,7 +14,7 @@ import pytest
 from tests.lesson3.support import with_files
 from tests.lesson4.support import program
 from tests.lesson6.steps import BASE, BOTH, PAGE, READ, SHARED, World, spaces
-from tests.told import Usual, expect, require, told
+from tests.support.told import Usual, expect, require, told
 
 EATERS = "tests/lesson6/user/eaters.c"
 FILE, A = 0, 0

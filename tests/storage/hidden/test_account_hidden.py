@@ -31,7 +31,7 @@ from tests.storage.account import (
     check_layout,
     refused,
 )
-from tests.told import expect
+from tests.support.told import expect
 
 FEATURES = {
     "none": (0, 0, 0),

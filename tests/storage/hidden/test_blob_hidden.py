@@ -36,7 +36,7 @@ from tests.storage.blob import (
     torn,
     work,
 )
-from tests.told import expect, require
+from tests.support.told import expect, require
 
 KEYS = range(8)
 

@@ -21,7 +21,7 @@ from tests.storage.latency import (
     is_slow,
     numbers_of,
 )
-from tests.told import expect
+from tests.support.told import expect
 
 LAST_POWER, LAST_STEP, MOST_US = 31, 99, 2**32 - 1
 

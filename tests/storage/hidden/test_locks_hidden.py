@@ -18,7 +18,7 @@ from tests.storage.locks import (
     granted,
     script,
 )
-from tests.told import expect
+from tests.support.told import expect
 
 NODES = 16
 

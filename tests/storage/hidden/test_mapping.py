@@ -23,7 +23,7 @@ from tests.storage.mapping import (
     require_told_apart,
     root,
 )
-from tests.told import expect, fail
+from tests.support.told import expect, fail
 
 BLOCKS = (1024, 2048, 4096)
 HUGE = 1 << 34  # blocks of a disk: their numbers have more than 32 bits

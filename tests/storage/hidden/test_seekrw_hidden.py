@@ -26,7 +26,7 @@ from tests.storage.seekrw import (
     refused,
     seekrw,
 )
-from tests.told import expect, require
+from tests.support.told import expect, require
 
 GIB = 1 << 30
 WRITES_XOR = 0x77726974657321  # user/seekrw.c

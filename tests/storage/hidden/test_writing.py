@@ -24,7 +24,7 @@ from tests.storage.writing import (
     require_files,
     require_orphans_only,
 )
-from tests.told import expect, fail, require
+from tests.support.told import expect, fail, require
 
 LEAF = 84  # extents in a node of 1 KiB
 DRIVE = "tests/storage/user/drive.c"

@@ -9,7 +9,7 @@ import pytest
 
 from tests.host.ext.images import MIB, run_tool
 from tests.storage.writing import BUSY, KINDS, NOT_READ, Files, contents
-from tests.told import expect, fail, require
+from tests.support.told import expect, fail, require
 
 INODE_OF_B = 13
 

@@ -21,7 +21,7 @@ from tests.storage.account import (
     lines_in,
     refused,
 )
-from tests.told import Usual, expect, told
+from tests.support.told import Usual, expect, told
 
 HINT = "make hint EX=S10"
 USUAL = (

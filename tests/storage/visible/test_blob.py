@@ -25,7 +25,7 @@ from tests.storage.blob import (
     sectors_of,
     work,
 )
-from tests.told import Usual, require, told
+from tests.support.told import Usual, require, told
 
 HINT = "make hint EX=S9"
 USUAL = (

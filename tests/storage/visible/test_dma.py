@@ -14,7 +14,7 @@ import pytest
 
 from labs.tools.machine.qemu_command import Drive
 from tests.storage.ata import OK, READ_BLOCKS, READ_DMA, WRITE_DMA, at_end, drives
-from tests.told import Usual, expect, require, told
+from tests.support.told import Usual, expect, require, told
 
 HINT = "make hint EX=S2"
 USUAL = (

@@ -13,7 +13,7 @@ from tests.storage.journals import (
     judge_cuts,
     refuse,
 )
-from tests.told import Usual, told
+from tests.support.told import Usual, told
 
 HINT = "make hint EX=S5"
 USUAL = (

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from tests.storage.latency import MS, US, S, check_places, is_slow, numbers_of
-from tests.told import Usual, expect, told
+from tests.support.told import Usual, expect, told
 
 HINT = "make hint EX=S8"
 

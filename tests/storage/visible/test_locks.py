@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from tests.storage.locks import EX, NL, PR, check, check_run, granted
-from tests.told import Usual, told
+from tests.support.told import Usual, told
 
 HINT = "make hint EX=S7"
 USUAL = (

@@ -26,7 +26,7 @@ from tests.storage.mapping import (
     require_refused,
     root,
 )
-from tests.told import Usual, expect, require, told
+from tests.support.told import Usual, expect, require, told
 
 HINT = "make hint EX=S3"
 IN_GDB = "make gdb LESSON=storage BOOT=direct, then: break ext_map, continue, finish"

@@ -17,7 +17,7 @@ from tests.storage.seekrw import (
     refused,
     seekrw,
 )
-from tests.told import Usual, expect, told
+from tests.support.told import Usual, expect, told
 
 HINT = "make hint EX=S6"
 SIZE = (

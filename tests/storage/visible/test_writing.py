@@ -21,7 +21,7 @@ from tests.storage.writing import (
     require_clean,
     require_files,
 )
-from tests.told import Usual, expect, told
+from tests.support.told import Usual, expect, told
 
 HINT = "make hint EX=S4"
 IN_GDB = "make gdb LESSON=storage BOOT=direct, then: break ext_set_extent, continue, print *run"

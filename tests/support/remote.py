@@ -1,0 +1,475 @@
+"""A machine on the debugger's leash: stop it anywhere, change registers and memory, call functions.
+
+with stopped(lab, "kmain") as guest:
+    guest.call("snprintk", BUFFER, 16, guest.text("%d"), 7)
+    assert guest.read(BUFFER, 2) == b"7\0"
+
+QEMU's gdb stub is spoken to directly, for tests also stop 16-bit code, stand in for the BIOS, and
+fake what a boot loader left behind.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from labs.tools.grading.lab import Lab
+from labs.tools.machine.explain import (
+    PANIC,
+    fault_report,
+    header_problem,
+    is_stuck,
+    parse_registers,
+)
+from labs.tools.machine.machine import LOG_TAIL, STATUS_SYMBOL, STATUSES
+from labs.tools.machine.qemu_command import Config
+from labs.tools.machine.qemu_process import start_qemu
+from labs.tools.machine.result import Outcome
+from labs.tools.machine.symbols import KERNEL_BASE, Symbols, symbols_of
+from labs.tools.machine.work_folder import work_folder
+from tests.support.gdb_stub import GdbStub, StubGone
+from tests.support.standstill import describe, panic_details, standstill
+
+GENERAL = ("eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi", "eip", "eflags")
+REGISTERS = (*GENERAL, "cs", "ss", "ds", "es", "fs", "gs")
+CONTROL = {"cr0": 19, "cr2": 20, "cr3": 21, "cr4": 22}  # QEMU's numbers: target/i386/gdbstub.c
+SEGMENT = re.compile(r"^(\w\w) *=(\w{4}) (\w{8}) (\w{8}) (\w{8})", re.MULTILINE)
+TABLE = re.compile(r"^([GI]DT) *= +(\w{8}) (\w{8})", re.MULTILINE)
+INTERRUPTED = "T02"  # how the stub says that the guest was stopped
+TRAP = "T05"  # how the stub says that a breakpoint was reached, or a step made
+INTERRUPTS = 0x200
+WORD = 4
+MASK = 0xFFFFFFFF
+FAULT_LINES = ("First: ", "Then, ")
+TRIPLE_FAULT = "triple fault (an exception could not be delivered, so the processor was reset)"
+LAST_SELECTOR = 0x40  # what is above it in CS is a real-mode segment, the BIOS's
+PIECE = 1024  # bytes of memory in one packet
+BOOT_SECONDS = 6  # of processor time, for what takes the slowest loader one
+SOON = 1  # of processor time: nearly all that is asked for is done
+CALL_SECONDS = 3  # of processor time, for what takes the guest a tenth of one
+MACHINE_SECONDS = 20  # of processor time, for all that a test has a machine do
+OUTPUT_LIMIT = 256 << 10
+FLOOD = 16 << 10  # bytes of output: a kernel that does not come to an end says less
+
+# Memory of the stopped kernel that nobody uses: the direct map of 256 to 512 KiB.
+SCRATCH = 0xC0040000
+SCRATCH_SIZE = 0x40000
+TEXT_AREA = SCRATCH + SCRATCH_SIZE - 0x10000
+
+
+class NotMapped(AssertionError, LookupError):
+    """There is no memory at an address; the text says at which."""
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A segment register with its hidden half; limit is in bytes, attributes as in QEMU's dump:
+    bits 8 to 15 are the access byte, 20 to 23 the flags."""
+
+    selector: int
+    base: int
+    limit: int
+    attributes: int
+
+    @property
+    def access(self) -> int:
+        """The access byte: present, privilege, type."""
+        return self.attributes >> 8 & 0xFF
+
+    @property
+    def flags(self) -> int:
+        """Granularity, size, and two more."""
+        return self.attributes >> 20 & 0xF
+
+
+class Guest:
+    """A machine that stands still until it is told to run to a place.
+
+    Places are symbols of the kernel or addresses; addresses of memory are those that the processor
+    has at that moment. A machine that ends, or runs too long, fails the test with what it said.
+    """
+
+    def __init__(self, lab: Lab, config: Config, stub: GdbStub, directory: Path) -> None:
+        self._lab = lab
+        self._config = config
+        self._stub = stub
+        self._directory = directory
+        self._breakpoints: set[int] = set()
+        self._free_text = TEXT_AREA
+        self.symbols = symbols_of(config.kernel)
+        self.more_symbols: list[Symbols] = []  # of code that a test has put beside the kernel
+
+    # Registers
+
+    def registers(self) -> dict[str, int]:
+        """The general registers, EIP, EFLAGS and the selectors."""
+        data = bytes.fromhex(self._stub.ask("g")[: 2 * WORD * len(REGISTERS)])
+        return dict(zip(REGISTERS, struct.unpack(f"<{len(REGISTERS)}I", data), strict=True))
+
+    def set(self, **values: int) -> None:
+        """Sets registers: set(eax=1, eflags=0x402). A selector brings its descriptor with it."""
+        words = ((self.registers() | values)[name] & MASK for name in REGISTERS)
+        answer = self._stub.ask("G" + struct.pack(f"<{len(REGISTERS)}I", *words).hex())
+        assert answer == "OK", f"QEMU does not set the registers: {answer}"
+
+    def set_control(self, name: str, value: int) -> None:
+        """Sets cr0, cr2, cr3 or cr4."""
+        packet = f"P{CONTROL[name]:x}={value.to_bytes(WORD, 'little').hex()}"
+        assert self._stub.ask(packet) == "OK"
+        assert self.dump()[name.upper()] == value
+
+    def dump(self) -> dict[str, int]:
+        """The registers as QEMU's monitor names them, in capitals: CR0, EFL, EIP, ..."""
+        return parse_registers(self.monitor("info registers"))
+
+    def segments(self) -> dict[str, Segment]:
+        """CS to GS and TR with their hidden halves."""
+        found = SEGMENT.findall(self.monitor("info registers"))
+        return {name: Segment(*(int(field, 16) for field in fields)) for name, *fields in found}
+
+    def tables(self) -> dict[str, tuple[int, int]]:
+        """Base and limit of GDT and IDT."""
+        found = TABLE.findall(self.monitor("info registers"))
+        return {name: (int(base, 16), int(limit, 16)) for name, base, limit in found}
+
+    # Memory
+
+    def read(self, address: int, length: int) -> bytes:
+        """Bytes of memory. Raises NotMapped."""
+        data = b""
+        for at in range(address, address + length, PIECE):
+            piece = self._stub.ask(f"m{at:x},{min(PIECE, address + length - at):x}")
+            if piece.startswith("E"):
+                raise NotMapped(f"no memory at {at:#x}")
+            data += bytes.fromhex(piece)
+        return data
+
+    def write(self, address: int, data: bytes) -> None:
+        """Changes memory. Raises NotMapped."""
+        for at in range(0, len(data), PIECE):
+            piece = data[at : at + PIECE]
+            if self._stub.ask(f"M{address + at:x},{len(piece):x}:{piece.hex()}") != "OK":
+                raise NotMapped(f"no memory at {address + at:#x}")
+
+    def read_word(self, address: int) -> int:
+        """32 bits of memory."""
+        return self.read_words(address, 1)[0]
+
+    def read_words(self, address: int, count: int) -> tuple[int, ...]:
+        """This many times 32 bits of memory."""
+        return struct.unpack(f"<{count}I", self.read(address, WORD * count))
+
+    def read_physical_words(self, address: int, count: int) -> tuple[int, ...]:
+        """The same at a physical address."""
+        self._stub.ask("Qqemu.PhyMemMode:1")
+        try:
+            return self.read_words(address, count)
+        finally:
+            self._stub.ask("Qqemu.PhyMemMode:0")
+
+    def text(self, text: str | bytes) -> int:
+        """Puts a text with its closing NUL into scratch memory; returns its address."""
+        data = text.encode("latin-1") if isinstance(text, str) else text
+        address = self._free_text
+        if address + len(data) >= TEXT_AREA + 0xF000:
+            address = TEXT_AREA
+        self.write(address, data + b"\0")
+        self._free_text = address + len(data) + 1
+        return address
+
+    # Ports, and QEMU itself
+
+    def monitor(self, command: str) -> str:
+        """Runs a command of QEMU's monitor and returns what it prints."""
+        return self._stub.monitor(command)
+
+    def out8(self, port: int, value: int) -> None:
+        """Writes to a port, as OUT would."""
+        self.monitor(f"o /b {port:#x} {value:#x}")
+
+    def in8(self, port: int) -> int:
+        """Reads from a port, as IN would."""
+        return int(self.monitor(f"i /b {port:#x}").split("=")[1], 16)
+
+    def in32(self, port: int) -> int:
+        """Reads 32 bits from a port."""
+        return int(self.monitor(f"i /w {port:#x}").split("=")[1], 16)
+
+    # Running
+
+    def address(self, place: str | int) -> int:
+        """The address of a place."""
+        return self.symbols.find(place).address if isinstance(place, str) else place
+
+    def linear(self) -> int:
+        """Where the processor is, in real mode and in flat segments alike."""
+        registers = self.registers()
+        is_segment = registers["cs"] > LAST_SELECTOR
+        return registers["eip"] + (registers["cs"] << 4 if is_segment else 0)
+
+    @contextmanager
+    def stopping_at(self, *addresses: int) -> Iterator[None]:
+        """Breakpoints at these addresses, for a `with` statement."""
+        added = set(addresses) - self._breakpoints
+        for address in added:
+            self._stub.ask(f"Z1,{address:x},1")
+        self._breakpoints |= added
+        yield
+        for address in added:
+            self._stub.ask(f"z1,{address:x},1")
+        self._breakpoints -= added
+
+    def run_to(
+        self, *places: str | int, seconds: float = BOOT_SECONDS, goal: str = "", why: str = ""
+    ) -> str | int:
+        """Runs until one of the places is reached, and returns it. The failure says `goal`, or the
+        places, and `why`."""
+        addresses = {self.address(place): place for place in places}
+        goal = f"{goal or names(places)}{f' ({why})' if why else ''}"
+        with self.stopping_at(*addresses):
+            reached = self.resume(seconds, goal)
+        return addresses.get(reached, reached)
+
+    def resume(self, seconds: float = BOOT_SECONDS, goal: str = "") -> int:
+        """Runs to a breakpoint (see stopping_at) and returns its address."""
+        goal = goal or " or ".join(map(self.symbols.describe, sorted(self._breakpoints)))
+        if self.linear() in self._breakpoints:
+            self.step()
+            if (here := self.linear()) in self._breakpoints:
+                return here
+        signal = self._continue(seconds, goal)
+        here = self.linear()
+        if signal != TRAP or here not in self._breakpoints:
+            raise self._ended(goal)
+        return here
+
+    def _continue(self, seconds: float, goal: str) -> str:
+        """Runs to a stop, and returns its signal."""
+        self._stub.send("c")
+        try:
+            left = MACHINE_SECONDS - self._stub.processor_seconds()
+            signal = self._stop_within(min(seconds, left))
+        except StubGone as gone:
+            raise StubGone(f"the machine ended before it reached {goal}; {self._last()}") from gone
+        if signal != INTERRUPTED:
+            return signal
+        self._lab.stuck.append(Outcome.HANG)
+        floods = len(self.said_bytes()) >= FLOOD
+        found = standstill(self)
+        how = "it floods the serial line" if floods else found.headline
+        raise self._failure(f"the machine does not reach {goal}: {how}", found.lines)
+
+    def _stop_within(self, seconds: float) -> str:
+        """The signal of the guest's stop. A guest that does not stop is interrupted: early, where
+        only a reset could end what it does. Looking for that is no packet that the guest notices.
+        """
+        with suppress(TimeoutError):
+            return self._stub.receive(min(seconds, SOON))[: len(TRAP)]
+        signal = self._stub.interrupt()[: len(TRAP)]
+        done = len(self._stub.sent)
+        if signal != INTERRUPTED or is_stuck(self.monitor("info registers"), self.read):
+            return signal
+        self._stub.send("c")
+        del self._stub.sent[done:]
+        with suppress(TimeoutError):
+            return self._stub.receive(seconds - SOON)[: len(TRAP)]
+        return self._stub.interrupt()[: len(TRAP)]
+
+    def step(self) -> None:
+        """One instruction; no interrupt comes in between."""
+        self._stub.ask("s")
+
+    def finish(self, seconds: float = CALL_SECONDS) -> str:
+        """Runs to the machine's end; returns all that it said."""
+        self._continue(seconds, "its end")
+        return self.said()
+
+    def call(
+        self,
+        function: str | int,
+        *arguments: int,
+        stop_at: tuple[str | int, ...] = (),
+        name: str = "",
+    ) -> int | None:
+        """Calls a C function of the stopped kernel with interrupts disabled and returns EAX;
+        registers are as before afterwards. An argument is 32 bits: give a 64-bit one as two. None
+        where it went to one of `stop_at` instead; there it is left. A failure says `name`, if it is
+        given.
+        """
+        after = self._call(function, arguments, stop_at, name)
+        return after and after["eax"]
+
+    def call64(self, function: str | int, *arguments: int) -> int:
+        """The same for a function that returns EDX:EAX."""
+        after = self._call(function, arguments, (), "")
+        return after["edx"] << 32 | after["eax"]
+
+    def _call(
+        self,
+        function: str | int,
+        arguments: tuple[int, ...],
+        stop_at: tuple[str | int, ...],
+        name: str,
+    ) -> dict[str, int] | None:
+        """Calls, and returns the registers of the function's end."""
+        before = self.registers()
+        stack = (before["esp"] - 0x200 - WORD * len(arguments) & ~15) - WORD
+        words = (word & MASK for word in (before["eip"], *arguments))
+        self.write(stack, struct.pack(f"<{1 + len(arguments)}I", *words))
+        flags = before["eflags"] & ~INTERRUPTS
+        self.set(esp=stack, eip=self.address(function), eflags=flags)
+        goal = f"the end of {name or names((function,))}, which the test has called"
+        reached = self.run_to(before["eip"], *stop_at, seconds=CALL_SECONDS, goal=goal)
+        if reached != before["eip"]:
+            return None
+        after = self.registers()
+        self.set(**{name: before[name] for name in GENERAL})
+        return after
+
+    # What it said
+
+    def said_bytes(self) -> bytes:
+        """What came out of the serial line, as it is, up to a limit."""
+        path = self._directory / "serial"
+        if not path.exists():
+            return b""
+        with path.open("rb") as stream:
+            return stream.read(OUTPUT_LIMIT)
+
+    def said(self) -> str:
+        """The same as text, with the host's line ends."""
+        return self.said_bytes().decode(errors="replace").replace("\r\n", "\n")
+
+    def _ended(self, goal: str) -> BaseException:
+        """What fails the test when the machine has ended: by a panic, by a triple fault (nobody has
+        ended it), or by a kernel or a program that went another way."""
+        said = self.said()
+        on_the_way = f"the test was on the way to {goal}"
+        if panics := list(PANIC.finditer(said)):
+            message = panics[-1][0].removeprefix("PANIC: ")
+            details = panic_details(self, said[panics[-1].start() :])
+            return self._failure(f"the kernel panicked: {message}", [*details, on_the_way])
+        if not self._has_status() and (chain := self._triple_fault()):
+            return self._failure(TRIPLE_FAULT, [*chain, on_the_way])
+        return self._failure(f"the machine ended before it reached {goal}; {self._last()}")
+
+    def _last(self) -> str:
+        """What it said last, in words."""
+        lines = self.said().strip().splitlines()
+        return f"it said: {lines[-1]}" if lines else "it printed nothing"
+
+    def _triple_fault(self) -> list[str]:
+        """Drives a second machine in the same way, which logs its exceptions: those that led to a
+        triple fault, if there was one."""
+        with logged(self._config, self._stub.sent) as log:
+            report = fault_report(log, self.symbols)
+        return [line for line in report.splitlines() if line.startswith(FAULT_LINES)]
+
+    def _has_status(self) -> bool:
+        """Whether whoever ran last, the boot sector, our loader or the kernel, has ended the
+        machine: the latter two leave a status. Read by physical addresses: page tables may be gone.
+        """
+        is_loaded = False
+        for symbols, base, first in self._stages():
+            with suppress(KeyError, NotMapped):
+                if self.read_physical_words(symbols.find(first).address, 1)[0] == 0:
+                    continue
+                is_loaded = True
+                place = symbols.find(STATUS_SYMBOL).address - base
+                if self.read_physical_words(place, 1)[0] in STATUSES:
+                    return True
+        return not is_loaded
+
+    def _stages(self) -> list[tuple[Symbols, int, str]]:
+        """Kernel and loader: symbols, how much higher than in memory they are linked, and a symbol
+        at a physical address, where memory is 0 until it is loaded."""
+        own = [(self.symbols, KERNEL_BASE, "_start")]
+        is_ours = self._config.boot == "disk" and self.symbols.loader
+        return [*own, (self.symbols.loader, 0, "loader_main")] if is_ours else own
+
+    def _failure(self, message: str, details: Sequence[str] = ()) -> BaseException:
+        """What fails the test. Its first line is the same in each run; the details, which a student
+        reads below it (labs/tools/grading/lab_words.py), may differ."""
+        where = f"It is at {describe(self, self.linear())}."
+        lines = [message, *(f"  where: {each}" for each in details), where]
+        text = "\n".join([*lines, f"It said:\n{self.said()[-2000:]}"])
+        return pytest.fail.Exception(text, pytrace=False)
+
+
+def names(places: tuple[str | int, ...]) -> str:
+    """Places in words."""
+    return " or ".join(place if isinstance(place, str) else f"{place:#x}" for place in places)
+
+
+@contextmanager
+def halted(lab: Lab, config: Config, serial: tuple[str, ...] = ()) -> Iterator[Guest]:
+    """A machine before its first instruction. `serial` is another chardev than a file."""
+    with work_folder("guest") as directory:
+        line = serial or (f"file,id=serial,path={directory / 'serial'}",)
+        channels = ["-S", "-gdb", f"unix:{directory / 'gdb'},server=on,wait=off"]
+        channels += ["-chardev", *line, "-serial", "chardev:serial"]
+        process = start_qemu(config, directory, channels)
+        try:
+            stub = GdbStub(directory / "gdb", process)
+            yield Guest(lab, config, stub, directory)
+            stub.close()
+        except StubGone as gone:
+            errors = (directory / "stderr").read_text(errors="replace").splitlines()
+            words = "\n".join([str(gone), *(line for line in errors if "warning:" not in line)])
+            pytest.fail(not_started(config) or words, pytrace=False)
+        finally:
+            process.kill()
+            process.wait()
+
+
+def not_started(config: Config) -> str:
+    """Why QEMU does not load a kernel; empty when its header is good."""
+    direct = config.boot == "direct" and config.kernel
+    problem = header_problem(config.kernel.read_bytes()) if direct else ""
+    return problem and f"QEMU does not load the kernel: {problem}"
+
+
+@contextmanager
+def logged(config: Config, packets: Sequence[str]) -> Iterator[str]:
+    """The end of QEMU's log of exceptions, of a machine that gets the same packets."""
+    with work_folder("logged") as directory:
+        channels = ["-S", "-gdb", f"unix:{directory / 'gdb'},server=on,wait=off"]
+        channels += ["-serial", "null", "-d", "int,cpu_reset", "-D", str(directory / "log")]
+        process = start_qemu(config, directory, channels)
+        try:
+            repeat(GdbStub(directory / "gdb", process), packets)
+            yield (directory / "log").read_text(errors="replace")[-LOG_TAIL:]
+        finally:
+            process.kill()
+            process.wait()
+
+
+def repeat(stub: GdbStub, packets: Sequence[str]) -> None:
+    """Sends the packets that another machine got, up to its last run."""
+    last = max(i for i, packet in enumerate(packets) if packet == "c")
+    for packet in packets[1 : last + 1]:
+        answer = stub.ask(packet)
+        while answer.startswith("O") and answer != "OK":
+            answer = stub.receive(BOOT_SECONDS)
+
+
+@contextmanager
+def stopped(
+    lab: Lab,
+    place: str | int,
+    script: str | None = "",
+    serial: tuple[str, ...] = (),
+    goal: str = "",
+    **fields: object,
+) -> Iterator[Guest]:
+    """The lab's kernel, stopped at a place, which `goal` names in words. `fields` are those of
+    Config."""
+    with halted(lab, lab.config(script, **fields), serial) as guest:
+        guest.run_to(place, goal=goal or ("its prompt" if place == "prompt" else ""))
+        yield guest

@@ -1,0 +1,38 @@
+"""What the tests read of other programs' words is found in those of all their versions: samples
+from Debian 12, from 13, and from what the next release has."""
+
+from __future__ import annotations
+
+import pytest
+
+from labs.bench.counting import interface_of
+from tests.support.given_code import BLOCK
+
+LOADING = "qemu-system-i386: Could not load plugin /tmp/trial.so: "
+REFUSED = "plugin requires API version 1, but this QEMU supports only a minimum version of "
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Trace 0: 0x7fe604000240 [000f0000/000fe05b/00000040/ff000200] ",
+        "Trace 0: 0x7fbbec000240 [000f0000/00000000000fe05b/00000040/ff020200] ",
+        "Trace 0: 0x7f6f3c000240 [000f0000/00000000000fe05b/00000040/ff020200] ",
+    ],
+    ids=["QEMU 7.2", "QEMU 10.0", "QEMU 11.1"],
+)
+def test_address_of_a_block(line: str) -> None:
+    assert BLOCK.findall(f"Linking TBs 0x7fb13c000240\n{line}\n") == ["000fe05b"]
+
+
+@pytest.mark.parametrize(
+    ("said", "version"),
+    [
+        ("qemu_plugin_install returned error code -1", 1),
+        (f"{REFUSED}2", 3),
+        (f"{REFUSED}7", 7),
+    ],
+    ids=["QEMU 7.2", "QEMU 10.0", "QEMU 11.1"],
+)
+def test_interface_of_plugins(said: str, version: int) -> None:
+    assert interface_of(LOADING + said) == version
