@@ -18,6 +18,7 @@ from labs.tools.grading.graded_tree import SubmissionError, first_error, submitt
 from labs.tools.machine.bounded import Patience
 
 SECONDS = 300  # until all has ended; it takes a tenth of one
+SLEEP = f"987654.{os.getpid()}"  # seconds: so long sleeps only what this run has begun
 CONFTEST = 'pytest_plugins = ["labs.tools.grading.lab", "labs.tools.grading.lab_plan"]\n'
 
 # A test as long as one likes, with all that a test of a submission may have begun: a box, and a
@@ -33,10 +34,10 @@ def test_endless(lab):
     place = pathlib.Path(tempfile.mkdtemp())
     with work_folder("test") as folder:
         own = {"env": environment_in(folder), "start_new_session": True}
-        machine = subprocess.Popen(["sleep", "987654"], **own)
-        other = subprocess.Popen(["sleep", "987654"], start_new_session=True)
+        machine = subprocess.Popen(["sleep", "@SLEEP@"], **own)
+        other = subprocess.Popen(["sleep", "@SLEEP@"], start_new_session=True)
         pathlib.Path(__file__).with_name("begun").touch()
-        sandbox.run(["sleep", "987654"], place, sandbox.Limits(9, 9999, None, 1 << 20))
+        sandbox.run(["sleep", "@SLEEP@"], place, sandbox.Limits(9, 9999, None, 1 << 20))
 """
 GRADER = """
 import sys
@@ -57,7 +58,7 @@ def begun_in(place: Path) -> list[str]:
             words = each.read_bytes().replace(b"\0", b" ").decode(errors="replace")
         except OSError:
             continue
-        if int(each.parent.name) != os.getpid() and (str(place) in words or "987654" in words):
+        if int(each.parent.name) != os.getpid() and (str(place) in words or SLEEP in words):
             found.append(words)
     return found
 
@@ -69,7 +70,7 @@ def running(tmp_path):
     tests.mkdir()
     temporary.mkdir()
     (tests / "conftest.py").write_text(CONFTEST)
-    (tests / "test_endless.py").write_text(ENDLESS)
+    (tests / "test_endless.py").write_text(ENDLESS.replace("@SLEEP@", SLEEP))
     (tmp_path / "grader.py").write_text(GRADER)
     command = [sys.executable, str(tmp_path / "grader.py"), str(tests)]
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
