@@ -53,6 +53,17 @@ void line_flush(struct line *line)
 	interrupts_restore(enabled);
 }
 
+/* What was typed before is bytes in the other mode, without marks: ^D is a NUL. In canonical mode
+ * they are a line. */
+static void change_mode(struct line *line)
+{
+	for (uint32_t i = line->taken; i != line->typed; i++)
+		*cell(line, i) &= 0xff;
+	if (is_canonical(line) && line->taken != line->typed)
+		*cell(line, line->typed - 1) |= ENDS_LINE;
+	line->ready = line->typed;
+}
+
 void line_set(struct line *line, const struct linux_termios *settings, bool flush)
 {
 	bool enabled = interrupts_disable();
@@ -62,7 +73,7 @@ void line_set(struct line *line, const struct linux_termios *settings, bool flus
 	if (flush)
 		line_flush(line);
 	else if (was_canonical != is_canonical(line))
-		line->ready = line->typed;
+		change_mode(line);
 	interrupts_restore(enabled);
 }
 

@@ -145,9 +145,44 @@ static void keys(void)
 	say("hung up", end_of(child));
 }
 
+static void set_mode(int file, tcflag_t local)
+{
+	struct termios settings;
+
+	tcgetattr(file, &settings);
+	settings.c_lflag = local;
+	tcsetattr(file, TCSANOW, &settings);
+}
+
+/* What was typed before is bytes like others after a change of mode: ^D, too, which a program that
+ * asks for single bytes must not take for the end. */
+static void modes(void)
+{
+	int master = open_master(), slave = open(ptsname(master), O_RDWR | O_NOCTTY);
+
+	fcntl(slave, F_SETFL, O_NONBLOCK);
+	type(master, "\004");
+	set_mode(slave, 0);
+	show("end of file", slave);
+	show("then", slave);
+	set_mode(slave, ICANON);
+	type(master, "a\nb\004c");
+	set_mode(slave, 0);
+	show("lines", slave);
+	type(master, "raw");
+	set_mode(slave, ICANON);
+	show("one line", slave);
+	show("then", slave);
+	type(master, "x\n");
+	show("line", slave);
+	close(slave);
+	close(master);
+}
+
 void part_terminals(void)
 {
 	lines();
+	modes();
 	full();
 	keys();
 }
