@@ -21,6 +21,7 @@ from labs.bench.bench import emulator_version
 from labs.bench.counting import compile_plugin
 from labs.bench.table import replace_table
 from labs.storage import fsx
+from labs.storage.linux_program import COMPILER
 from labs.tools.guest.initramfs import regular
 from labs.tools.guest.package import PackageError
 from labs.tools.machine.command import in_a_line
@@ -75,7 +76,7 @@ Side = dict[str, Figure]
 def compile_all(directory: Path) -> tuple[Path, Path]:
     """The program, and the plugin."""
     program = directory / "storage_bench"
-    subprocess.run([*fsx.COMPILER, str(SOURCE), "-o", str(program)], check=True)
+    subprocess.run([*COMPILER, str(SOURCE), "-o", str(program)], check=True)
     return program, compile_plugin(directory)
 
 
