@@ -9,6 +9,7 @@
 #include "fs/file_memory.h"
 
 #include "kernel/lib/string.h"
+#include "mm/page.h"
 #include "mm/page_alloc.h"
 #include "mm/page_cache.h"
 #include "mm/pool.h"
@@ -28,18 +29,23 @@ static struct file *file_of(const struct page_cache *cache)
 }
 
 /* The rest of the last page is zero. */
-static int pages_read(struct page_cache *cache, uint32_t index, void *page)
+static int pages_read(struct page_cache *cache, uint32_t index, struct page **page)
 {
-	struct buffer buffer = buffer_of_kernel(page, PAGE_SIZE);
+	void *memory = page_alloc(0);
+	struct buffer buffer = buffer_of_kernel(memory, PAGE_SIZE);
 	uint64_t offset = (uint64_t)index << PAGE_SHIFT;
-	int count = 1;
+	int count = memory ? 1 : -ENOMEM;
 
 	while (buffer.length > 0 && count > 0) {
 		count = file_read_at(file_of(cache), &buffer, offset);
 		offset += count > 0 ? count : 0;
 	}
-	if (count >= 0)
+	if (count >= 0) {
 		memset((void *)buffer.address, 0, buffer.length);
+		*page = page_of(memory);
+	} else if (memory) {
+		page_free(memory, 0);
+	}
 	return count < 0 ? count : 0;
 }
 

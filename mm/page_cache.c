@@ -22,18 +22,18 @@
 static struct pool cached_pages = POOL_INITIALIZER(struct cached_page);
 struct list page_cache_ring = LIST_EMPTY(page_cache_ring);
 
-static struct cached_page *find(const struct page_cache *cache, uint32_t index)
+struct cached_page *page_cache_insert(struct page_cache *cache, uint32_t index, struct page *page)
 {
-	struct tree_node *node = tree_at_most(cache->pages, index);
+	struct cached_page *cached = pool_alloc(&cached_pages);
 
-	return node && node->key == index ? (struct cached_page *)node : NULL;
-}
-
-static void insert(struct page_cache *cache, struct cached_page *cached)
-{
+	if (!cached)
+		return NULL;
+	cached->node.key = index;
 	cached->cache = cache;
+	cached->page = page;
 	tree_insert(&cache->pages, &cached->node);
 	list_append(&page_cache_ring, &cached->in_ring);
+	return cached;
 }
 
 uint32_t page_cache_pages(void)
@@ -58,39 +58,12 @@ void page_cache_forget(struct cached_page *cached)
 	pool_free(&cached_pages, cached);
 }
 
-/* Reads a page, which is in no cache yet. Returns 0, -EIO or -ENOMEM. */
-static int read_page(struct page_cache *cache, uint32_t index, struct cached_page **read)
-{
-	struct cached_page *cached = pool_alloc(&cached_pages);
-	void *page = cached ? page_alloc(0) : NULL;
-	int error = page ? cache->ops->read(cache, index, page) : -ENOMEM;
-
-	if (!error) {
-		cached->node.key = index;
-		cached->page = page_of(page);
-		*read = cached;
-		return 0;
-	}
-	if (page)
-		page_free(page, 0);
-	if (cached)
-		pool_free(&cached_pages, cached);
-	return error == -ENOMEM ? error : -EIO;
-}
-
-/* The reverse, for one that is not in a cache yet. */
-static void drop(struct cached_page *read)
-{
-	page_release(read->page);
-	pool_free(&cached_pages, read);
-}
-
 /* EXERCISE 6.5 (files in memory): see mm/page_cache.h and mm/memory_object.h for the contracts.
 
-   - cache_page: the operation `page` of a cache's object.
-   - page_cache_sync, page_cache_cut.
-   - given: find, insert, page_cache_forget, read_page, drop; object_clean and object_unmap, which
-     go through all areas of the object (mm/reverse_map.h).
+   - page_cache_get: the operation `page` of a cache's object.
+   - page_cache_clean, page_cache_sync, page_cache_cut.
+   - given: page_cache_find, page_cache_insert, page_cache_forget; object_clean and object_unmap,
+     which go through all areas of the object (mm/reverse_map.h).
 
    Pitfalls: reading sleeps. Meanwhile another task may have read the same page, and there must
    never be two for one number; or the file may have been cut, and may even have grown again: what
@@ -104,29 +77,32 @@ static void drop(struct cached_page *read)
 static int bring(struct page_cache *cache, uint32_t index)
 {
 	uint32_t cuts = cache->cuts;
-	struct cached_page *read;
-	int error = read_page(cache, index, &read);
+	struct page *page;
+	int error = cache->ops->read(cache, index, &page);
 
 	if (error)
-		return error;
-	if (find(cache, index) || cache->cuts != cuts || index >= cache->ops->count(cache))
-		drop(read);
-	else
-		insert(cache, read);
-	return 0;
+		return error == -ENOMEM ? error : -EIO;
+	if (!page_cache_find(cache, index) && cache->cuts == cuts &&
+	    index < cache->ops->count(cache)) {
+		if (page_cache_insert(cache, index, page))
+			return 0;
+		error = -ENOMEM;
+	}
+	page_release(page);
+	return error;
 }
 
-static int cache_page(struct memory_object *object, uint32_t index, bool write, struct page **page)
+int page_cache_get(struct memory_object *object, uint32_t index, bool write, struct page **page)
 {
 	struct page_cache *cache = (struct page_cache *)object;
-	struct cached_page *cached = find(cache, index);
+	struct cached_page *cached = page_cache_find(cache, index);
 
 	while (!cached && index < cache->ops->count(cache)) {
 		int error = bring(cache, index);
 
 		if (error)
 			return error;
-		cached = find(cache, index);
+		cached = page_cache_find(cache, index);
 	}
 	if (!cached)
 		return -EIO;
@@ -136,21 +112,39 @@ static int cache_page(struct memory_object *object, uint32_t index, bool write, 
 	return 0;
 }
 
-/* The page is clean, and nobody may write to it, before it is written back: a write from then on
- * makes it dirty again. */
-static int sync_page(struct cached_page *cached)
+uint32_t page_cache_clean(struct page_cache *cache, uint32_t *first, uint32_t end,
+			  struct cached_page **run, uint32_t most)
 {
-	struct page_cache *cache = cached->cache;
-	struct page *page = cached->page;
-	uint32_t index = cached->node.key;
+	struct tree_node *node;
+	uint32_t next = *first, count = 0;
 
-	cached->is_dirty = false;
-	object_clean(&cache->object, index, page);
+	while (count < most && next < end && (node = tree_at_least(cache->pages, next)) &&
+	       node->key < end) {
+		struct cached_page *cached = (struct cached_page *)node;
+
+		if (count > 0 && (node->key != next || !cached->is_dirty))
+			break;
+		next = node->key + 1;
+		if (!cached->is_dirty)
+			continue;
+		cached->is_dirty = false;
+		object_clean(&cache->object, node->key, cached->page);
+		run[count++] = cached;
+	}
+	*first = next - count;
+	return count;
+}
+
+/* The page is clean before it is written back: a write from then on makes it dirty again. */
+static int write_page(struct page_cache *cache, uint32_t index, struct page *page)
+{
+	struct cached_page *cached;
+
 	page_hold(page);
 	int error = cache->ops->write(cache, index, page_address(page));
 
 	page_release(page);
-	if (error && (cached = find(cache, index)))
+	if (error && (cached = page_cache_find(cache, index)))
 		cached->is_dirty = true;
 	return error;
 }
@@ -158,14 +152,11 @@ static int sync_page(struct cached_page *cached)
 /* By page numbers: while one page is written, others may come and go. */
 int page_cache_sync(struct page_cache *cache, uint32_t first, uint32_t end)
 {
-	struct tree_node *node;
+	struct cached_page *cached;
 	int error = 0;
 
-	while (first < end && (node = tree_at_least(cache->pages, first)) && node->key < end) {
-		struct cached_page *cached = (struct cached_page *)node;
-
-		first = node->key + 1;
-		int failed = cached->is_dirty ? sync_page(cached) : 0;
+	for (; page_cache_clean(cache, &first, end, &cached, 1) > 0; first++) {
+		int failed = write_page(cache, first, cached->page);
 
 		error = error ? error : failed;
 	}
@@ -215,7 +206,7 @@ static void cache_cut(struct memory_object *object, uint32_t first)
 void page_cache_initialize(struct page_cache *cache, const struct page_cache_ops *ops)
 {
 	static const struct memory_object_ops object_ops = {
-		.page = cache_page,
+		.page = page_cache_get,
 		.hold = cache_hold,
 		.release = cache_release,
 		.sync = cache_sync,

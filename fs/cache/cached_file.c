@@ -4,8 +4,9 @@
  *	read	page there: copy. Not there: bring it, and the pages after it, with one request.
  *	write	page there: copy, dirty. Not there, and
  *			after the end		a page of zeros, no request
- *			all of it is written	copy aside first: the copy may fail half-way, and
- *						then the old contents are needed after all
+ *			all of it is written	copy into a page that is not in the cache yet: the
+ *						copy may fail half-way, and then the old contents
+ *						are needed after all
  *			a part is written	bring it
  *
  * Read-ahead: a reader that misses where its last run ended reads sequentially, and gets twice as
@@ -14,8 +15,7 @@
  *	miss at	0	read 0-3	(the beginning of a file is often read on)
  *	miss at 4	read 4-11	next miss at 12: 16 pages
  *
- * A run is read into memory of its own, without any lock, and then put into the cache page by page
- * without sleeping: its pages take the places of those that mm/page_cache.c has just put there. If
+ * A run is read without any lock, and then put into the cache page by page without sleeping. If
  * the disk's contents were changed meanwhile (`changes`), or pages of it are on their way to the
  * disk and not in the cache any more, the run is out of date, and read again.
  */
@@ -34,8 +34,6 @@
 #define READ_TRIES   64u /* of a run that is written past the cache all the time */
 #define RUN_PAGES    (CACHED_RUN >> PAGE_SHIFT)
 
-static const struct memory_object_ops *core_ops; /* of mm/page_cache.c */
-
 static struct cached_file *file_of(const struct memory_object *object)
 {
 	return (struct cached_file *)(uintptr_t)object;
@@ -49,18 +47,23 @@ static uint32_t pages_of(uint64_t size)
 
 /* ---- runs ---- */
 
-/* How many pages are read for a miss at `index`: not beyond the end, nor pages that are there. */
-static uint32_t window_at(struct cached_file *file, uint32_t index, uint32_t least)
+/* How many pages a miss at `index` reads, at most. */
+static void set_window(struct cached_file *file, uint32_t index, uint32_t least)
 {
-	const struct tree_node *next = tree_at_least(file->cache.pages, index);
-	uint32_t end = pages_of(file->ops->size(file)), count;
-
 	if (index == file->next && index > 0)
 		file->window = file->window * 2 < RUN_PAGES ? file->window * 2 : RUN_PAGES;
 	else
 		file->window = index == 0 ? FIRST_WINDOW : least;
 	if (file->is_random)
 		file->window = 1;
+}
+
+/* How many it does: not beyond the end, nor pages that are there. */
+static uint32_t window_at(struct cached_file *file, uint32_t index)
+{
+	const struct tree_node *next = tree_at_least(file->cache.pages, index);
+	uint32_t end = pages_of(file->ops->size(file)), count;
+
 	if (next && next->key < end)
 		end = next->key;
 	count = file->window < end - index ? file->window : end - index;
@@ -103,52 +106,23 @@ static uint32_t split(struct page *first)
 	return count;
 }
 
-/* Puts a page that was read into the cache, unless there is one. Does not sleep. */
-static int insert_page(struct cached_file *file, uint32_t index, struct page *read)
+/* Puts the first `count` pages of a run into the cache, but for the very first, and gives back what
+ * is there already, or beyond the end. Does not sleep. */
+static void insert_run(struct cached_file *file, uint32_t index, struct page *run, uint32_t count)
 {
-	struct page *page;
+	uint32_t pages = split(run), end = pages_of(file->ops->size(file));
 
-	if (cached_file_find(file, index))
-		return 0;
-	file->is_staged = true;
-	int error = core_ops->page(&file->cache.object, index, false, &page);
-
-	file->is_staged = false;
-	if (error)
-		return error;
-	page_hold(read);
-	cached_file_find(file, index)->page = read;
-	page_release(page);
-	page_release(page);
-	return 0;
+	for (uint32_t i = 1; i < pages; i++)
+		if (i >= count || index + i >= end || page_cache_find(&file->cache, index + i) ||
+		    !page_cache_insert(&file->cache, index + i, run + i))
+			page_release(run + i);
 }
 
-/* Puts the first `count` pages of a run into the cache, and gives the others back. *page gets the
- * one for `index`, with a reference. Does not sleep. */
-static int insert_run(struct cached_file *file, uint32_t index, struct page *run, uint32_t count,
-		      struct page **page)
+/* For mm/page_cache.c: reads a page that is not there, and those after it. */
+static int pages_read(struct page_cache *cache, uint32_t index, struct page **page)
 {
-	uint32_t pages = split(run);
-	int error = insert_page(file, index, run);
-
-	if (!error) {
-		*page = cached_file_find(file, index)->page;
-		page_hold(*page);
-	}
-	for (uint32_t i = 1; i < count && !error; i++)
-		insert_page(file, index + i, run + i);
-	for (uint32_t i = 0; i < pages; i++)
-		page_release(run + i);
-	return error;
-}
-
-/* Reads a page that is not there, and those after it. *page gets it, with a reference. */
-static __attribute__((noinline)) int bring_page(struct cached_file *file, uint32_t index,
-						uint32_t least, struct page **page)
-{
-	if (index >= pages_of(file->ops->size(file)))
-		return -EIO;
-	uint32_t count = window_at(file, index, least), length = count << PAGE_SHIFT;
+	struct cached_file *file = (struct cached_file *)cache;
+	uint32_t count = window_at(file, index), length = count << PAGE_SHIFT;
 	void *run = run_alloc(&length);
 
 	if (!run)
@@ -157,32 +131,28 @@ static __attribute__((noinline)) int bring_page(struct cached_file *file, uint32
 		count = length >> PAGE_SHIFT;
 	int error = read_run(file, index, run, &count);
 
-	if (error)
+	if (error) {
 		run_free(run, length);
-	return error ? error : insert_run(file, index, page_of(run), count, page);
+		return error;
+	}
+	*page = page_of(run);
+	insert_run(file, index, *page, count);
+	return 0;
 }
 
 /* Gives page `index` with a reference. */
 static inline int get_page(struct cached_file *file, uint32_t index, uint32_t least,
 			   struct page **page)
 {
-	const struct cached_page *cached = cached_file_find(file, index);
+	const struct cached_page *cached = page_cache_find(&file->cache, index);
 
-	if (!cached)
-		return bring_page(file, index, least, page);
+	if (!cached) {
+		set_window(file, index, least);
+		return page_cache_get(&file->cache.object, index, false, page);
+	}
 	page_hold(cached->page);
 	*page = cached->page;
 	return 0;
-}
-
-/* A page that is not there, and whose old contents do not matter: zeros. */
-static int get_fresh(struct cached_file *file, uint32_t index, struct page **page)
-{
-	file->growing = index + 1;
-	int error = core_ops->page(&file->cache.object, index, false, page);
-
-	file->growing = 0;
-	return error;
 }
 
 /* ---- read and write ---- */
@@ -227,25 +197,45 @@ int cached_file_read(struct cached_file *file, struct buffer *to, uint64_t offse
 	return done ? (int32_t)done : moved;
 }
 
-/* Writes all of a page that is not there, from a copy. Only if the program's memory ends half-way
- * the page must be read. */
-static int write_whole(struct cached_file *file, struct buffer *from, uint32_t index,
-		       struct page **page)
+/* Writes from `from`, or (NULL) from `copy`, into a page that is there, or must be read. */
+static int write_old(struct cached_file *file, struct buffer *from, uint32_t index, uint32_t skip,
+		     uint32_t length, const void *copy)
 {
-	void *copy = page_alloc(0);
+	struct page *page;
+	int moved = get_page(file, index, 1, &page);
 
-	if (!copy)
-		return -ENOMEM;
-	int moved = buffer_take(from, copy, PAGE_SIZE);
-	bool is_there = cached_file_find(file, index);
-	int error = moved < 0			      ? moved
-		    : moved == PAGE_SIZE && !is_there ? get_fresh(file, index, page)
-						      : get_page(file, index, 1, page);
+	if (moved < 0)
+		return moved;
+	uint8_t *to = (uint8_t *)page_address(page) + skip;
 
-	if (!error)
-		memcpy(page_address(*page), copy, moved);
-	page_free(copy, 0);
-	return error ? error : moved;
+	moved = copy ? (int)length : buffer_take(from, to, length);
+	if (copy)
+		memcpy(to, copy, length);
+	page_release(page);
+	return moved;
+}
+
+/* Writes a page that is not there, and whose old contents do not matter; what is not written is
+ * zeros. If the program's memory ends half-way, those of a page before the end do matter. */
+static int write_new(struct cached_file *file, struct buffer *from, uint32_t index, uint32_t skip,
+		     uint32_t length)
+{
+	bool is_old = index < pages_of(file->ops->size(file));
+	uint8_t *memory = page_alloc(0);
+	int moved = memory ? buffer_take(from, memory + skip, length) : -ENOMEM;
+
+	if (moved > 0 && !page_cache_find(&file->cache, index) && (!is_old || moved == PAGE_SIZE)) {
+		memset(memory, 0, skip);
+		memset(memory + skip + moved, 0, PAGE_SIZE - skip - moved);
+		if (page_cache_insert(&file->cache, index, page_of(memory)))
+			return moved;
+		moved = -ENOMEM;
+	} else if (moved > 0) {
+		moved = write_old(file, from, index, skip, moved, memory + skip);
+	}
+	if (memory)
+		page_free(memory, 0);
+	return moved;
 }
 
 /* Writes into one page. The page is dirty after the copy, which may sleep: one that is written back
@@ -254,28 +244,17 @@ static int write_page(struct cached_file *file, struct buffer *from, uint64_t of
 		      uint32_t length)
 {
 	uint32_t index = offset >> PAGE_SHIFT, skip = (uint32_t)offset % PAGE_SIZE;
-	bool is_there = cached_file_find(file, index);
 	uint64_t size = file->ops->size(file);
-	struct page *page;
-	int moved = 0;
+	bool is_new = (length == PAGE_SIZE || index >= pages_of(size)) &&
+		      !page_cache_find(&file->cache, index);
+	int moved = is_new ? write_new(file, from, index, skip, length)
+			   : write_old(file, from, index, skip, length, NULL);
 
-	if (!is_there && length == PAGE_SIZE && index < pages_of(size)) {
-		moved = write_whole(file, from, index, &page);
-	} else {
-		moved = !is_there && index >= pages_of(size) ? get_fresh(file, index, &page)
-							     : get_page(file, index, 1, &page);
-		if (moved < 0)
-			return moved;
-		moved = buffer_take(from, (uint8_t *)page_address(page) + skip, length);
-		if (moved < 0)
-			page_release(page);
-	}
 	if (moved < 0)
 		return moved;
 	if (offset + moved > size)
 		file->ops->grow(file, offset + moved);
 	cached_file_mark_dirty(file, index, skip, moved);
-	page_release(page);
 	return moved;
 }
 
@@ -378,25 +357,11 @@ int cached_file_advise(struct file *open, uint64_t offset, uint64_t length, uint
 
 /* ---- as mm sees it ---- */
 
-/* Pages that were read take another page's place: nobody sees that one. */
-static int pages_read(struct page_cache *cache, uint32_t index, void *page)
-{
-	if (!((struct cached_file *)cache)->is_staged)
-		memset(page, 0, PAGE_SIZE);
-	return 0;
-}
-
 static uint32_t pages_count(const struct page_cache *cache)
 {
 	const struct cached_file *file = (const struct cached_file *)cache;
-	uint32_t count = pages_of(file->ops->size(file));
 
-	return count > file->growing ? count : file->growing;
-}
-
-/* A cache goes with its file, and not by itself. */
-static void pages_release(struct page_cache *cache)
-{
+	return pages_of(file->ops->size(file));
 }
 
 /* For areas: after a sleep it may be that the page is not there any more, and the file shorter. */
@@ -449,16 +414,13 @@ static int object_sync(struct memory_object *object, uint32_t first, uint32_t en
 
 void cached_file_initialize(struct cached_file *file, const struct cached_file_ops *ops)
 {
-	static const struct page_cache_ops cache_ops = { pages_read, cached_pages_write,
-							 pages_count, pages_release };
-	static struct memory_object_ops object_ops;
+	static const struct page_cache_ops cache_ops = { .read = pages_read, .count = pages_count };
+	static const struct memory_object_ops object_ops = { .page = object_page,
+							     .hold = object_hold,
+							     .release = object_release,
+							     .sync = object_sync };
 
 	*file = (struct cached_file){ .ops = ops, .unit = PAGE_SIZE };
 	page_cache_initialize(&file->cache, &cache_ops);
-	core_ops = file->cache.object.ops;
-	object_ops = (struct memory_object_ops){ .page = object_page,
-						 .hold = object_hold,
-						 .release = object_release,
-						 .sync = object_sync };
 	file->cache.object.ops = &object_ops;
 }

@@ -17,7 +17,7 @@ static void update_page(struct cached_file *file, uint64_t offset, const void *f
 			uint32_t length)
 {
 	uint32_t index = offset >> PAGE_SHIFT, skip = (uint32_t)offset % PAGE_SIZE;
-	const struct cached_page *cached = cached_file_find(file, index);
+	const struct cached_page *cached = page_cache_find(&file->cache, index);
 
 	if (!cached || length == 0)
 		return;

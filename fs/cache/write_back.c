@@ -2,14 +2,15 @@
  * Write-back: dirty pages of cached files go to the disk, in runs.
  *
  *	pages	4 5 6 7 8 9	dirty: 4 5 6 8
- *	writes	[4 5 6] [8]	mm/page_cache.c asks for page 4, and those after it go with it
+ *	writes	[4 5 6] [8]	what page_cache_clean gives at a time
  *
  * Where blocks are smaller than pages only those that were written to go: the others may be holes,
  * and stay so. A page's `parts` has a bit for each sector.
  *
- * A page is clean, and read-only in every space, before it is copied into the run: what is written
- * to it from then on makes it dirty again. The contents reach the disk without any lock on the
- * page, so programs do not wait for it.
+ * A page is clean, and read-only in every space, before it is written: what is written to it from
+ * then on makes it dirty again. The contents reach the disk without any lock on the page, so
+ * programs do not wait for it. Pages that are neighbours in memory, too, go as they are; others are
+ * copied into a run first.
  *
  * It is done by fsync and its like; by a thread, for pages that have been dirty for OLD_NS; and by
  * a program that would make more pages dirty while a part of the memory is so already: it writes
@@ -117,7 +118,7 @@ static uint8_t parts_of(const struct cached_file *file, uint32_t skip, uint32_t 
 void cached_file_mark_dirty(struct cached_file *file, uint32_t index, uint32_t skip,
 			    uint32_t length)
 {
-	struct cached_page *cached = cached_file_find(file, index);
+	struct cached_page *cached = page_cache_find(&file->cache, index);
 
 	if (!cached || length == 0)
 		return;
@@ -149,21 +150,6 @@ static void count_clean(struct cached_file *file)
 		list_remove(&file->in_dirty);
 }
 
-/* Takes a page's contents into the run if it is dirty: false if not. */
-static bool gather(struct cached_file *file, uint32_t index, uint8_t *to, uint8_t *parts)
-{
-	struct cached_page *cached = cached_file_find(file, index);
-
-	if (!cached || !cached->is_dirty)
-		return false;
-	cached->is_dirty = false;
-	object_clean(&file->cache.object, index, cached->page);
-	count_clean(file);
-	*parts = cached->parts;
-	memcpy(to, page_address(cached->page), PAGE_SIZE);
-	return true;
-}
-
 /* Writes those sectors of a run that its pages' parts have, adjacent ones at once. Returns 0 or the
  * first error. */
 static int write_parts(struct cached_file *file, uint64_t offset, const uint8_t *run,
@@ -189,43 +175,90 @@ static int write_parts(struct cached_file *file, uint64_t offset, const uint8_t 
 	return error;
 }
 
-/* For mm/page_cache.c: page `index` is clean already, and held. The dirty ones after it go with it.
- * Not beyond the end. */
-int cached_pages_write(struct page_cache *cache, uint32_t index, const void *page)
+/* How many pages of a run are at once in memory, one after the other: as they are, or (all of
+ * them) in *copy, if that is not NULL. */
+static uint32_t join(struct page *const *pages, uint32_t count, void **copy)
 {
-	struct cached_file *file = (struct cached_file *)cache;
-	uint64_t offset = (uint64_t)index << PAGE_SHIFT, size = file->ops->size(file);
-	uint32_t room = CACHED_RUN, length = PAGE_SIZE;
-	uint8_t *run = run_alloc(&room), parts[CACHED_RUN / PAGE_SIZE];
+	uint32_t adjacent = 1;
 
-	parts[0] = cached_file_find(file, index)->parts;
-	count_clean(file);
-	if (run) {
-		memcpy(run, page, PAGE_SIZE);
-		while (length < room && gather(file, index + (length >> PAGE_SHIFT), run + length,
-					       &parts[length >> PAGE_SHIFT]))
-			length += PAGE_SIZE;
+	while (adjacent < count && pages[adjacent] == pages[0] + adjacent)
+		adjacent++;
+	*copy = adjacent < count ? page_alloc(order_of(count << PAGE_SHIFT)) : NULL;
+	if (!*copy)
+		return adjacent;
+	for (uint32_t i = 0; i < count; i++)
+		memcpy((uint8_t *)*copy + (i << PAGE_SHIFT), page_address(pages[i]), PAGE_SIZE);
+	return count;
+}
+
+/* Writes the pages of a run, in as few parts as there is memory for. Not beyond the end. */
+static int write_pages(struct cached_file *file, uint32_t index, struct page *const *pages,
+		       uint32_t count, const uint8_t *parts)
+{
+	uint32_t done = 0;
+	int error = 0;
+
+	while (done < count) {
+		uint64_t offset = (uint64_t)(index + done) << PAGE_SHIFT;
+		uint64_t size = file->ops->size(file);
+		void *copy;
+		uint32_t joined = join(pages + done, count - done, &copy);
+		uint32_t length = joined << PAGE_SHIFT;
+
+		if (offset + length > size)
+			length = offset < size ? (uint32_t)(size - offset) : 0;
+		int failed = write_parts(file, offset, copy ? copy : page_address(pages[done]),
+					 length, parts + done);
+
+		if (copy)
+			page_free(copy, order_of(joined << PAGE_SHIFT));
+		error = error ? error : failed;
+		done += joined;
 	}
-	int pages = (int)(length >> PAGE_SHIFT);
+	return error;
+}
 
-	if (offset + length > size)
-		length = offset < size ? (uint32_t)(size - offset) : 0;
+/* Writes a run that is clean already. Its pages are held: they may leave the cache meanwhile. */
+static void write_run(struct cached_file *file, uint32_t index, struct cached_page *const *run,
+		      uint32_t count)
+{
+	struct page *pages[CACHED_RUN / PAGE_SIZE];
+	uint8_t parts[CACHED_RUN / PAGE_SIZE];
+
+	for (uint32_t i = 0; i < count; i++) {
+		pages[i] = run[i]->page;
+		parts[i] = run[i]->parts;
+		page_hold(pages[i]);
+		count_clean(file);
+	}
 	file->changes++;
 	file->run_first = index;
-	file->run_end = index + pages;
-	cached_file_count(file, pages); /* clean, but without blocks yet */
-	int error = write_parts(file, offset, run ? run : page, length, parts);
+	file->run_end = index + count;
+	cached_file_count(file, (int)count); /* clean, but without blocks yet */
+	int error = write_pages(file, index, pages, count, parts);
 
-	cached_file_count(file, -pages);
+	cached_file_count(file, -(int)count);
 	file->changes++; /* its pages may be gone, and what a read has found is old now */
 	file->run_end = 0;
-	if (run)
-		run_free(run, room);
+	for (uint32_t i = 0; i < count; i++)
+		page_release(pages[i]);
 	if (error) {
 		errors_note(&file->errors, error);
 		file->is_failing = true;
 	}
-	return 0;
+}
+
+/* By page numbers: while a run is written, pages may come and go. */
+static void write_runs(struct cached_file *file, uint32_t first, uint32_t end)
+{
+	struct cached_page *run[CACHED_RUN / PAGE_SIZE];
+	uint32_t count;
+
+	while ((count = page_cache_clean(&file->cache, &first, end, run, CACHED_RUN / PAGE_SIZE)) >
+	       0) {
+		write_run(file, first, run, count);
+		first += count;
+	}
 }
 
 int cached_file_write_back(struct cached_file *file, uint32_t first, uint32_t end)
@@ -238,7 +271,7 @@ int cached_file_write_back(struct cached_file *file, uint32_t first, uint32_t en
 	if (file->dirty) {
 		file->began = ++begun;
 		list_append(&writing, &file->in_writing);
-		page_cache_sync(&file->cache, first, end);
+		write_runs(file, first, end);
 		list_remove(&file->in_writing);
 	}
 	int error = file->errors.count != errors ? file->errors.last : 0;
@@ -274,7 +307,7 @@ static void zero_part(struct cached_file *file, uint64_t from, uint32_t length)
 {
 	uint32_t index = from >> PAGE_SHIFT, skip = from % PAGE_SIZE, mask = file->unit - 1;
 	uint32_t first = (skip + mask) & ~mask, end = (skip + length) & ~mask;
-	struct cached_page *cached = cached_file_find(file, index);
+	struct cached_page *cached = page_cache_find(&file->cache, index);
 
 	if (!cached || !length)
 		return;

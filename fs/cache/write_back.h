@@ -61,14 +61,12 @@ struct cached_file {
 	uint32_t unwritten;   /* pages that are dirty, are becoming so, or are being written */
 	uint32_t page_blocks; /* each of them has this many blocks reserved, */
 	uint64_t *reserved;   /* which its owner counts here; NULL: nobody does */
-	uint32_t growing;     /* pages that it has at least, because a write is adding them */
 	uint32_t changes;     /* of what is on the disk: a read that began before is out of date */
 	uint32_t run_first, run_end; /* pages that are on their way: on the disk they are old */
 	struct write_errors errors;
 	bool is_failing;       /* the next write is told the last error, too */
 	uint32_t next, window; /* read-ahead: where a sequential reader misses next; pages */
 	bool is_random;	       /* it was advised: no read-ahead */
-	bool is_staged;	       /* the page that is put into the cache has been read already */
 };
 
 /* Writes the dirty ones of pages `first` to `end` - 1 to the disk, and waits for those that were on
@@ -111,22 +109,6 @@ extern void (*cached_files_after)(void);
 
 /* ---- for fs/cache's own files ---- */
 
-/* The cached page of this number, or NULL. Each read asks, so it is inline. */
-static inline struct cached_page *cached_file_find(const struct cached_file *file, uint32_t index)
-{
-	struct tree_node *node = file->cache.pages;
-
-	while (node) {
-		if (index < node->key)
-			node = node->left;
-		else if (index > node->key)
-			node = node->right;
-		else
-			break;
-	}
-	return (struct cached_page *)node;
-}
-
 /* Zeros from `size` to the end of its page, if that is there. */
 void cached_file_zero_tail(struct cached_file *file, uint64_t size);
 
@@ -139,9 +121,6 @@ void cached_file_count(struct cached_file *file, int change);
 
 /* Before a page is made dirty: while too many are, its writer writes some back. May sleep. */
 void cached_files_balance(void);
-
-/* Writes page `index`, and the dirty ones after it: struct page_cache_ops. */
-int cached_pages_write(struct page_cache *cache, uint32_t index, const void *page);
 
 /* Memory for a run of up to *length bytes, whole pages; *length becomes what there is. NULL without
  * memory. */

@@ -222,7 +222,7 @@ static int begin_write(struct disk_inode *inode)
 static int disk_will_write(struct cached_file *pages, uint32_t index)
 {
 	struct disk_inode *inode = inode_of(pages);
-	struct cached_page *cached = cached_file_find(pages, index);
+	struct cached_page *cached = page_cache_find(&pages->cache, index);
 	int error = begin_write(inode);
 
 	if (!error)

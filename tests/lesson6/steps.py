@@ -42,7 +42,7 @@ MAKE, FORK, END, USE, PUT, CUT, PROTECT, READ_AT, WRITE_AT, ENTRY, BREAK, SIZES,
 FAULT = 13
 USED, FAIL = 30, 31
 CACHE, SET_FILE, GET_FILE, PIN, UNPIN, SYNC, SHORTEN, LENGTH = range(40, 48)
-CACHED, COUNTS, EVENT, RELEASE, RECLAIM, PEEK, PIN_SHOWN = range(48, 55)
+CACHED, COUNTS, EVENT, RELEASE, RECLAIM, PEEK, PIN_SHOWN, CLEAN = range(48, 56)
 
 Step = tuple[int, ...]
 
@@ -158,7 +158,7 @@ class World:
     def page(self, file: int, index: int, write: int = 0, pin: int = 0) -> tuple[int, int]:
         """The operation `page` of a cache: 0 or a negative number; the page's references. It stays
         pinned."""
-        [(error, references)] = self.play([(PIN, file, index, write, pin)], "cache_page")
+        [(error, references)] = self.play([(PIN, file, index, write, pin)], "page_cache_get")
         return signed(error), references
 
     def unpin(self, pin: int = 0) -> None:
@@ -168,6 +168,10 @@ class World:
     def sync(self, file: int, first: int, end: int) -> int:
         """page_cache_sync; 0 or a negative number."""
         return signed(self.do(SYNC, file, first, end, name="page_cache_sync"))
+
+    def clean(self, file: int, first: int, end: int, most: int) -> tuple[int, int]:
+        """page_cache_clean: the number of the first page, and how many have become clean."""
+        return self.play([(CLEAN, file, first, end, most)], "page_cache_clean")[0]
 
     def shorten(self, file: int, pages: int) -> None:
         """The file has this many pages from now on, and its cache is cut."""

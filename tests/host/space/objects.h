@@ -36,7 +36,7 @@ static const struct memory_object_ops object_ops = {
 };
 
 /* Another task may read the same page, or it may take another one meanwhile. */
-static int cache_read(struct page_cache *same, uint32_t index, void *memory)
+static int cache_read(struct page_cache *same, uint32_t index, struct page **read)
 {
 	static bool is_reading;
 	struct page *page;
@@ -47,8 +47,13 @@ static int cache_read(struct page_cache *same, uint32_t index, void *memory)
 			page_release(page);
 		is_reading = false;
 	}
+	void *memory = page_alloc(0);
+
+	if (!memory)
+		return -ENOMEM;
 	memset(memory, 0, PAGE_SIZE);
 	*(uint32_t *)memory = disk[index];
+	*read = page_of(memory);
 	return 0;
 }
 

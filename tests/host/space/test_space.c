@@ -49,6 +49,8 @@ struct object {
 	void *pages[OBJECT_PAGES];
 };
 
+struct task *current; /* no task has faults here */
+
 static struct object objects[OBJECTS];
 static struct page_cache cache;
 static uint32_t disk[OBJECT_PAGES]; /* what the cache reads and writes back */

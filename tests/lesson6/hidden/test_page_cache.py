@@ -243,6 +243,27 @@ def test_range_of_a_write_back(lab):
         ]
 
 
+@pytest.mark.exercise("6.5", points=1, once=True)
+def test_runs_of_dirty_pages(lab):
+    """A run ends at a clean page, at one that is not there, at the range's end, and where the
+    caller has enough."""
+    with spaces(lab) as world:
+        before = mapped(world, [*range(10, 20)], BOTH | SHARED)
+        assert world.read(A, BASE + 4 * PAGE) == 14  # and page 6 is not in the cache
+        for index in (1, 2, 3, 5, 7, 8):
+            assert world.write(A, BASE + index * PAGE, 20 + index)
+        asked = [(0, 10, 2), (0, 10, 9), (0, 10, 9), (0, 8, 9), (8, 8, 9), (0, 10, 9)]
+        runs = [world.clean(FILE, *each) for each in asked]
+        counts = [count for _, count in runs]
+        assert counts == [2, 1, 1, 1, 0, 1], f"pages in each run: {counts}"
+        firsts = [first for first, count in runs if count > 0]
+        assert firsts == [1, 3, 5, 7, 8], f"the first pages of the runs: {firsts}"
+        assert world.clean(FILE, 0, 10, 9)[1] == 0, "a run of clean pages"
+        assert world.write(A, BASE + 2 * PAGE, 32)
+        assert world.clean(FILE, 0, 10, 9) == (2, 1), "a write after that is not seen"
+        finish(world, before, A)
+
+
 @pytest.mark.exercise("6.5", points=2)
 @pytest.mark.parametrize("event", [IS_CUT, RECLAIMED])
 def test_page_that_goes_while_it_is_written_back(lab, event):

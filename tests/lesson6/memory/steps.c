@@ -88,13 +88,18 @@ static bool takes(struct test_cache *file, uint32_t index, uint32_t event)
 	return true;
 }
 
-static int file_read(struct page_cache *cache, uint32_t index, void *page)
+static int file_read(struct page_cache *cache, uint32_t index, struct page **page)
 {
 	struct test_cache *file = (struct test_cache *)cache;
+	uint32_t *memory = page_alloc(0);
 
 	file->reads++;
-	if (takes(file, index, FAILS))
+	if (!memory)
+		return -ENOMEM;
+	if (takes(file, index, FAILS)) {
+		page_free(memory, 0);
 		return -EIO;
+	}
 	if (takes(file, index, ASKED_AGAIN)) { /* another task, while this one sleeps */
 		struct page *other;
 
@@ -104,11 +109,12 @@ static int file_read(struct page_cache *cache, uint32_t index, void *page)
 	if (takes(file, index, IS_CUT))
 		file->pages = index;
 	for (uint32_t i = 0; i < PAGE_SIZE / sizeof(uint32_t); i++)
-		((uint32_t *)page)[i] = i ? 0 : file->words[index % FILE];
+		memory[i] = i ? 0 : file->words[index % FILE];
 	if (takes(file, index, CUT_AND_GROWN)) {
 		page_cache_cut(cache, index);
 		file->words[index % FILE] = file->event_word;
 	}
+	*page = page_of(memory);
 	return 0;
 }
 
@@ -371,16 +377,29 @@ static struct result of_caches(const struct step *step)
 	return one(0);
 }
 
+/* The number of the first page, and how many; none for pages that are not those of the run. */
+static struct result clean_run(struct page_cache *cache, const struct step *step)
+{
+	struct cached_page *run[FILE];
+	uint32_t first = step->a, most = step->c < FILE ? step->c : FILE;
+	uint32_t count = page_cache_clean(cache, &first, step->b, run, most);
+
+	for (uint32_t i = 0; i < count; i++)
+		if (run[i] != in_cache(cache, first + i))
+			return (struct result){ first, 0 };
+	return (struct result){ first, count };
+}
+
 static struct result of_cached_pages(const struct step *step)
 {
 	struct test_cache *file = &caches[step->which % CACHES];
 	struct memory_object *object = &file->cache.object;
-	struct cached_page *cached;
+	struct cached_page *found;
 
 	switch (step->what) {
 	case 48:
-		cached = in_cache(&file->cache, step->a);
-		return (struct result){ cached != NULL, cached && cached->is_dirty };
+		found = in_cache(&file->cache, step->a);
+		return (struct result){ found != NULL, found && found->is_dirty };
 	case 49:
 		return (struct result){ file->reads, file->writes };
 	case 50:
@@ -392,14 +411,16 @@ static struct result of_cached_pages(const struct step *step)
 	case 52:
 		return one(page_cache_reclaim(step->a));
 	case 53: /* what a page of the cache begins with; its references */
-		cached = in_cache(&file->cache, step->a);
-		return (struct result){ cached ? *(uint32_t *)page_address(cached->page) : 0,
-					cached ? cached->page->references : 0 };
+		found = in_cache(&file->cache, step->a);
+		return (struct result){ found ? *(uint32_t *)page_address(found->page) : 0,
+					found ? found->page->references : 0 };
 	case 54: /* one is pinned that an entry shows */
-		cached = in_cache(&file->cache, step->a);
-		pins[step->c % PINS] = cached->page;
+		found = in_cache(&file->cache, step->a);
+		pins[step->c % PINS] = found->page;
 		page_hold(pins[step->c % PINS]);
 		break;
+	case 55:
+		return clean_run(&file->cache, step);
 	default:
 		break;
 	}

@@ -18,11 +18,11 @@ FILE = 0
 A, B = 0, 1
 PAGES = 6
 HINT = "make hint EX=6.5"
-IN_GDB = "make gdb LESSON=6 BOOT=direct, then: break cache_page, continue, finish"
+IN_GDB = "make gdb LESSON=6 BOOT=direct, then: break page_cache_get, continue, finish"
 NOT_THERE = Usual(
     r"page 3 returns|refused|finds .*None",
     "`page` returns an error for a page that the file has: what was read is put into the tree "
-    "(insert), and found there",
+    "(page_cache_insert), and found there",
 )
 
 
@@ -52,7 +52,7 @@ def test_one_page_for_each_number(lab):
     usually = (
         NOT_THERE,
         Usual("often the file was read", "a page that is in the tree (find) is not read again"),
-        Usual("of page [0-9]+ begins", "the page is not the one that read_page has read"),
+        Usual("of page [0-9]+ begins", "the page is not the one that was read"),
         Usual("not in the cache", "what was read is not put into the tree: insert"),
         Usual("beyond", "index >= cache->ops->count(cache): there is no such page, -EIO"),
         Usual("references", "the cache has one reference, and the caller gets one: page_hold"),
