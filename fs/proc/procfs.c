@@ -1,12 +1,13 @@
 /*
- * The tree of /proc:
+ * The trees of /proc and /sys:
  *
  *	/proc			entries		struct procfs_entry, and a directory for each task
  *	/proc/PID		threads, and those after it: the same
  *	/proc/PID/fd, fdinfo	entries with is_directory: a link, or a text, for each descriptor
  *	/proc/PID/task		a directory for each task of the program, as its own, but for this
+ *	/sys/devices/hda	entries for each object: the block device hda (fs/sys/sysfs.c)
  *
- * An inode is made when it is looked up and freed with its last reference; only the root stays.
+ * An inode is made when it is looked up and freed with its last reference; only the roots stay.
  * After a task has ended nothing of it is found.
  */
 #include "fs/proc/procfs.h"
@@ -24,6 +25,7 @@
 #include "fs/vfs/names.h"
 #include "kernel/lib/errno.h"
 #include "mm/pool.h"
+#include "kernel/report/panic.h"
 #include "kernel/report/printk.h"
 #include "kernel/lib/string.h"
 #include "kernel/process/family.h"
@@ -36,22 +38,12 @@
 #define LINKS	    0x80000000u /* numbers of the descriptors' inodes begin here */
 #define THREADS	    0x20000000u /* and those of what is in /proc/PID/task */
 
-struct procfs_inode {
-	struct inode inode;
-	int32_t pid;			  /* 0: not of a task */
-	const struct procfs_entry *entry; /* NULL: the root, or a task's directory */
-	uint32_t descriptor;		  /* of a link or a text in /proc/PID/fd or fdinfo */
-	bool is_thread;			  /* of a task, below /proc/PID/task */
-};
-
 static struct pool inodes = POOL_INITIALIZER(struct procfs_inode);
-static struct pool texts = POOL_INITIALIZER(struct procfs_text);
 static struct procfs_entry *entries; /* of /proc; those of a task's directory follow `threads` */
-static struct procfs_inode root;
+static struct procfs_tree proc = { { .type = "proc" }, "/proc", .magic = 0x9fa0 };
 static struct procfs_entry threads = { .name = "task", .is_directory = true };
 
 static const struct inode_ops procfs_ops, jump_ops;
-static const struct file_ops text_ops;
 static const struct file_ops directory_ops = { .read = vfs_read_directory };
 
 void procfs_register(struct procfs_entry *entry)
@@ -69,72 +61,21 @@ void procfs_register_task(struct procfs_entry *entry)
 void procfs_register_in(struct procfs_entry *directory, struct procfs_entry *entry)
 {
 	entry->parent = directory;
+	entry->tree = directory->tree;
 	entry->next = directory->children;
 	directory->children = entry;
 }
 
-/* ---- text ---- */
-
-static int procfs_open(struct file *file)
+static struct procfs_tree *tree_of(const struct procfs_entry *entry)
 {
-	const struct procfs_inode *inode = (const struct procfs_inode *)file->inode;
-	const struct task *task = inode->pid ? task_find(inode->pid) : NULL;
-
-	if (inode->pid && !task)
-		return -ESRCH;
-	struct procfs_text *text = pool_alloc(&texts);
-
-	if (!text)
-		return -ENOMEM;
-	text->bytes = page_alloc(inode->entry->order);
-	if (!text->bytes) {
-		pool_free(&texts, text);
-		return -ENOMEM;
-	}
-	text->size = PAGE_SIZE << inode->entry->order;
-	text->descriptor = inode->descriptor;
-	inode->entry->show(text, task);
-	file->private = text;
-	return 0;
-}
-
-static int procfs_read(struct file *file, struct buffer *to, uint64_t offset)
-{
-	struct procfs_text *text = file->private;
-
-	if (offset >= text->length)
-		return 0;
-	return buffer_put(to, text->bytes + offset, text->length - (uint32_t)offset);
-}
-
-static int procfs_write(struct file *file, struct buffer *from, uint64_t offset)
-{
-	const struct procfs_entry *entry = ((struct procfs_inode *)file->inode)->entry;
-	char line[PROCFS_LINE];
-	int length = buffer_take(from, line, sizeof(line) - 1);
-
-	if (!entry->store || length < 0)
-		return entry->store ? length : -EACCES;
-	line[length] = '\0';
-	if (strchr(line, '\n'))
-		*strchr(line, '\n') = '\0';
-	int error = entry->store(line);
-
-	return error ? error : length;
-}
-
-static void procfs_release(struct file *file)
-{
-	struct procfs_text *text = file->private;
-
-	page_free(text->bytes, ((struct procfs_inode *)file->inode)->entry->order);
-	pool_free(&texts, text);
+	return entry && entry->tree ? entry->tree : &proc;
 }
 
 /* ---- the tree ---- */
 
 static void procfs_forget(struct inode *inode)
 {
+	tree_of(((struct procfs_inode *)inode)->entry)->used--;
 	pool_free(&inodes, inode);
 }
 
@@ -153,33 +94,49 @@ static void fill(struct procfs_inode *inode, int32_t pid, const struct procfs_en
 	inode_initialize(&inode->inode, mode);
 	inode->inode.ops =
 	    inode_is(&inode->inode, S_IFLNK) && entry->file ? &jump_ops : &procfs_ops;
-	inode->inode.file_ops = inode_is(&inode->inode, S_IFDIR) ? &directory_ops : &text_ops;
-	inode->inode.filesystem = root.inode.filesystem;
+	inode->inode.file_ops =
+	    inode_is(&inode->inode, S_IFDIR) ? &directory_ops : &procfs_text_ops;
+	inode->inode.filesystem = tree_of(entry)->number;
 	inode->inode.number = number;
 	inode->inode.has_fixed_mode = true; /* it would be forgotten with the inode */
+	inode->inode.size = inode_is(&inode->inode, S_IFREG) ? tree_of(entry)->file_size : 0;
 	inode->pid = pid;
 	inode->entry = entry;
 }
 
 /* The numbers of tasks' directories, and of the files in a directory. */
 static uint32_t number_of(int32_t pid, bool is_thread, uint32_t index,
-			  const struct procfs_entry *entry)
+			  const struct procfs_entry *entry, const void *object)
 {
 	if (entry && pid == 0)
-		return DEEPER | ((uint32_t)(uintptr_t)entry & (DEEPER - 1));
+		return DEEPER | (((uintptr_t)entry + (uintptr_t)object * 31) & (DEEPER - 1));
 	return ((uint32_t)pid * ENTRIES_MAX + index + ROOT) | (is_thread ? THREADS : 0);
 }
 
-/* Entry number index of a directory, or NULL after the last. A thread has no threads. */
-static const struct procfs_entry *entry_at(const struct procfs_inode *directory, uint32_t index)
+/* A thread has no threads. */
+static const struct procfs_entry *first_entry(const struct procfs_inode *directory)
 {
-	const struct procfs_entry *entry = directory->entry	  ? directory->entry->children
-					   : directory->is_thread ? threads.next
-					   : directory->pid	  ? &threads
-								  : entries;
+	return directory->entry	      ? directory->entry->children
+	       : directory->is_thread ? threads.next
+	       : directory->pid	      ? &threads
+				      : entries;
+}
 
-	while (entry && index-- > 0)
+/* Entry number index of a directory, its object and its name, which may be put into text. NULL
+ * after the last. */
+static const struct procfs_entry *entry_at(const struct procfs_inode *directory, uint32_t index,
+					   const void **object, char *text, const char **name)
+{
+	const struct procfs_entry *entry = first_entry(directory);
+
+	while (entry && !entry->object && index > 0) {
 		entry = entry->next;
+		index--;
+	}
+	*object = directory->object;
+	*name = entry && !entry->object ? entry->name : text;
+	if (entry && entry->object && !(*object = entry->object(*object, index, text)))
+		return NULL;
 	return entry;
 }
 
@@ -214,14 +171,16 @@ static int pid_of(const struct procfs_inode *directory, const struct name *name)
 }
 
 static int make(int32_t pid, bool is_thread, const struct procfs_entry *entry, uint32_t index,
-		struct inode **found)
+		const void *object, struct inode **found)
 {
 	struct procfs_inode *inode = pool_alloc(&inodes);
 
 	if (!inode)
 		return -ENOMEM;
-	fill(inode, pid, entry, mode_of(entry), number_of(pid, is_thread, index, entry));
+	fill(inode, pid, entry, mode_of(entry), number_of(pid, is_thread, index, entry, object));
 	inode->is_thread = is_thread;
+	inode->object = object;
+	tree_of(entry)->used++;
 	*found = &inode->inode;
 	return 0;
 }
@@ -250,7 +209,7 @@ static int look_up_descriptor(struct procfs_inode *directory, const struct name 
 
 	if (!file)
 		return -ENOENT;
-	int error = make(directory->pid, directory->is_thread, directory->entry, 0, found);
+	int error = make(directory->pid, directory->is_thread, directory->entry, 0, NULL, found);
 	struct procfs_inode *link = (struct procfs_inode *)*found;
 
 	if (error)
@@ -267,21 +226,36 @@ static int look_up_parent(struct procfs_inode *directory, struct inode **found)
 {
 	const struct procfs_entry *entry = directory->entry;
 	const struct task *task = directory->is_thread ? task_find(directory->pid) : NULL;
+	const void *object = directory->object;
 
-	if (entry && entry->parent)
-		return make(0, false, entry->parent, 0, found);
+	if (entry && entry->object)
+		object = entry->up ? entry->up(object) : NULL;
+	if (entry && entry->parent && entry->parent != tree_of(entry)->top)
+		return make(0, false, entry->parent, 0, object, found);
 	if (entry && directory->pid)
-		return make(directory->pid, directory->is_thread, NULL, 0, found);
+		return make(directory->pid, directory->is_thread, NULL, 0, NULL, found);
 	if (task)
-		return make(procfs_program(task), false, &threads, 1, found);
-	*found = inode_hold(&root.inode);
+		return make(procfs_program(task), false, &threads, 1, NULL, found);
+	*found = inode_hold(tree_of(entry)->root);
 	return 0;
+}
+
+static int look_up_object(const struct procfs_inode *directory, const struct procfs_entry *entry,
+			  const struct name *wanted, struct inode **found)
+{
+	char name[PROCFS_NAME];
+	const void *object;
+
+	for (uint32_t i = 0; (object = entry->object(directory->object, i, name)); i++)
+		if (name_is(wanted, name))
+			return make(0, false, entry, 0, object, found);
+	return -ENOENT;
 }
 
 static int procfs_lookup(struct inode *inode, const struct name *name, struct inode **found)
 {
 	struct procfs_inode *directory = (struct procfs_inode *)inode;
-	const struct procfs_entry *entry = entry_at(directory, 0);
+	const struct procfs_entry *entry = first_entry(directory);
 	bool has_tasks = directory->entry ? directory->entry == &threads : !directory->pid;
 	int32_t pid = has_tasks ? pid_of(directory, name) : 0;
 
@@ -290,11 +264,12 @@ static int procfs_lookup(struct inode *inode, const struct name *name, struct in
 	if (directory->entry && directory->entry->file)
 		return look_up_descriptor(directory, name, found);
 	if (pid)
-		return make(pid, directory->entry, NULL, 0, found);
-	for (uint32_t i = 1; entry; entry = entry->next, i++)
+		return make(pid, directory->entry, NULL, 0, NULL, found);
+	for (uint32_t i = 1; entry && !entry->object; entry = entry->next, i++)
 		if (name_is(name, entry->name))
-			return make(directory->pid, directory->is_thread, entry, i, found);
-	return -ENOENT;
+			return make(directory->pid, directory->is_thread, entry, i,
+				    directory->object, found);
+	return entry ? look_up_object(directory, entry, name, found) : -ENOENT;
 }
 
 /* ---- links ---- */
@@ -325,7 +300,7 @@ static int procfs_read_link(struct inode *inode, char *target, uint32_t size)
 		return show_path(file, target, size);
 	if (!link->entry->link || (link->pid && !task_find(link->pid)))
 		return -ENOENT;
-	int length = link->entry->link(target, size);
+	int length = link->entry->link(link->object, target, size);
 
 	return length < (int32_t)size ? length : (int32_t)size;
 }
@@ -380,7 +355,7 @@ static bool task_from(const struct procfs_inode *directory, int32_t least, uint3
 	if (!pid)
 		return false;
 	entry->name = name_of(text, snprintk(text, NUMBER, "%d", pid));
-	entry->number = number_of(pid, directory->pid, 0, NULL);
+	entry->number = number_of(pid, directory->pid, 0, NULL, NULL);
 	entry->next = before + (uint64_t)pid + 1;
 	return true;
 }
@@ -392,6 +367,8 @@ static bool entry_from(struct procfs_inode *directory, uint64_t position, char *
 		       struct directory_entry *entry)
 {
 	const struct procfs_entry *file = NULL;
+	const void *object;
+	const char *name;
 
 	entry->next = position + 1;
 	entry->mode = S_IFDIR;
@@ -405,11 +382,12 @@ static bool entry_from(struct procfs_inode *directory, uint64_t position, char *
 	if (directory->entry == &threads)
 		return task_from(directory, position - 2, 2, text, entry);
 	if (position < ENTRIES_MAX)
-		file = entry_at(directory, position - 2);
+		file = entry_at(directory, position - 2, &object, text, &name);
 	if (file) {
-		entry->name = name_of(file->name, strlen(file->name));
+		entry->name = name_of(name, strlen(name));
 		entry->mode = mode_of(file);
-		entry->number = number_of(directory->pid, directory->is_thread, position - 1, file);
+		entry->number =
+		    number_of(directory->pid, directory->is_thread, position - 1, file, object);
 		return true;
 	}
 	if (directory->pid || directory->entry)
@@ -423,7 +401,7 @@ static int procfs_iterate(struct inode *inode, uint64_t *position, directory_vis
 {
 	struct procfs_inode *directory = (struct procfs_inode *)inode;
 	struct directory_entry entry;
-	char text[NUMBER];
+	char text[PROCFS_NAME];
 
 	while (entry_from(directory, *position, text, &entry) && visit(context, &entry))
 		*position = entry.next;
@@ -450,49 +428,58 @@ static const struct inode_ops jump_ops = {
 	.forget = procfs_forget,
 };
 
-static const struct file_ops text_ops = {
-	.open = procfs_open,
-	.read = procfs_read,
-	.write = procfs_write,
-	.release = procfs_release,
-};
-
 /* ---- as a file system ---- */
 
-/* There is one tree, which is at one place at a time. The root's own reference is that of its
- * mount. */
+/* There is one tree of a type, which is at one place at a time. The root's own reference is that of
+ * its mount. */
 static int procfs_mount(const struct filesystem *type, struct inode *device,
 			const struct mount_options *options, struct inode **mounted)
 {
-	if (root.inode.covers)
+	struct inode *root = ((const struct procfs_tree *)type)->root;
+
+	if (root->covers)
 		return -EBUSY;
-	*mounted = &root.inode;
+	*mounted = root;
 	return 0;
 }
 
 static void procfs_statfs(struct inode *inode, struct filesystem_usage *usage)
 {
-	*usage = (struct filesystem_usage){ .type = 0x9fa0, .block_size = PAGE_SIZE };
+	*usage = (struct filesystem_usage){
+		.type = tree_of(((struct procfs_inode *)inode)->entry)->magic,
+		.block_size = PAGE_SIZE,
+	};
 }
 
 static int procfs_unmount(struct inode *inode)
 {
-	return inodes.used > 0 || inode->references > 1 ? -EBUSY : 0;
+	const struct procfs_tree *tree = tree_of(((struct procfs_inode *)inode)->entry);
+
+	return tree->used > 0 || inode->references > 1 ? -EBUSY : 0;
+}
+
+void procfs_tree_register(struct procfs_tree *tree)
+{
+	struct procfs_inode *root = pool_alloc(&inodes);
+	const struct mount_options none = { 0 };
+
+	if (!root)
+		panic("no memory for %s", tree->place);
+	tree->root = &root->inode;
+	tree->number = filesystem_number();
+	fill(root, 0, tree->top, S_IFDIR | 0555, ROOT);
+	tree->root->links = 2;
+	tree->filesystem.mount = procfs_mount;
+	tree->filesystem.statfs = procfs_statfs;
+	tree->filesystem.unmount = procfs_unmount;
+	filesystem_register(&tree->filesystem);
+	vfs_make(path_root(), tree->place, S_IFDIR | 0555, 0);
+	if (vfs_mount(path_root(), "none", tree->filesystem.type, tree->place, &none) != 0)
+		printk("files: %s is not a directory, and stays as it is\n", tree->place);
 }
 
 static void procfs_start(void)
 {
-	static struct filesystem proc = { .type = "proc",
-					  .mount = procfs_mount,
-					  .statfs = procfs_statfs,
-					  .unmount = procfs_unmount };
-
-	root.inode.filesystem = filesystem_number();
-	fill(&root, 0, NULL, mode_of(NULL), ROOT);
-	root.inode.links = 2;
-	filesystem_register(&proc);
-	vfs_make(path_root(), "/proc", S_IFDIR | 0555, 0);
-	if (vfs_mount(path_root(), "none", "proc", "/proc", &(struct mount_options){ 0 }) != 0)
-		printk("files: /proc is not a directory, and stays as it is\n");
+	procfs_tree_register(&proc);
 }
 STARTUP(procfs_start)

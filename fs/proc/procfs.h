@@ -1,48 +1,24 @@
-/* /proc: information about the kernel and its tasks, as text. */
+/* /proc and /sys: information about the kernel, its tasks and devices, as text. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "fs/proc/procfs_text.h"
+#include "fs/vfs/filesystem.h"
 
-#include "fs/vfs/inode.h"
-
-struct file;
-struct files;
 struct space;
 struct space_range;
-struct task;
 
-#define PROCFS_LINE 64u
-
-/* A text that is being written; it is made when a file is opened. */
-struct procfs_text {
-	char *bytes;
-	uint32_t length, size; /* what does not fit is lost */
-	uint32_t descriptor;   /* that it is about */
+/* A tree of entries, which is mounted at start-up. */
+struct procfs_tree {
+	struct filesystem filesystem; /* with the type's name */
+	const char *place;
+	uint32_t magic, file_size; /* as Linux's statfs and stat say */
+	struct procfs_entry *top;
+	struct inode *root;
+	uint32_t number; /* of the file system */
+	uint32_t used;	 /* inodes besides the root */
 };
 
-void procfs_print(struct procfs_text *text, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-/* One of /proc's files, or one of those in each task's directory. */
-struct procfs_entry {
-	const char *name;
-	/* Writes the text. task is NULL for a file of /proc itself. */
-	void (*show)(struct procfs_text *text, const struct task *task);
-	/* Of a symbolic link, instead: writes its target as snprintk does. */
-	int (*link)(char *target, uint32_t size);
-	/* Of a symbolic link that leads to an open file, or of a directory of those (with `show`:
-	 * of texts), one for each descriptor. NULL: there is none, and the link leads to the root
-	 * if it has `link`. */
-	struct file *(*file)(const struct files *files, uint32_t descriptor);
-	bool is_directory;
-	/* Gets what is written to the file, cut to PROCFS_LINE - 1 bytes, without its newline.
-	 * Returns 0 or a negated errno. NULL: the file is only for reading. */
-	int (*store)(const char *line);
-	unsigned order;				/* the text has up to 2^order pages */
-	struct procfs_entry *children, *parent; /* of a directory of files like this, or in one */
-	struct procfs_entry *next;
-};
+void procfs_tree_register(struct procfs_tree *tree);
 
 /* What is known of programs' memory from lesson 6 on; NULL before. */
 struct procfs_memory {
@@ -80,5 +56,5 @@ int32_t procfs_program(const struct task *task);
 void procfs_register(struct procfs_entry *entry);
 void procfs_register_task(struct procfs_entry *entry);
 
-/* Adds a file to a directory, which is registered itself. */
+/* Adds an entry to a directory, which is registered itself. */
 void procfs_register_in(struct procfs_entry *directory, struct procfs_entry *entry);

@@ -9,7 +9,7 @@
 #include "kernel/lib/startup.h"
 #include "mm/page_cache.h"
 
-static int drop(const char *line)
+static int drop(const void *unused, const char *line)
 {
 	if (line[0] < '1' || line[0] > '3' || line[1])
 		return -EINVAL;

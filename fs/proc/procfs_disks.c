@@ -79,7 +79,7 @@ static void show_disks(struct procfs_text *text, const struct task *task)
 }
 
 /* "hdb fifo". */
-static int store_order(const char *line)
+static int store_order(const void *unused, const char *line)
 {
 	for (const struct block_device *each = block_first(); each; each = each->next) {
 		uint32_t length = strlen(each->name);

@@ -28,11 +28,16 @@ static void show_snapshots(struct procfs_text *text, const struct task *task)
 	}
 }
 
+static int store(const void *unused, const char *line)
+{
+	return snapshots_do(line);
+}
+
 static void snapshots_register(void)
 {
 	static struct procfs_entry entry = { .name = "snapshots",
 					     .show = show_snapshots,
-					     .store = snapshots_do };
+					     .store = store };
 
 	procfs_register(&entry);
 }

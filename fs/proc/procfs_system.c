@@ -136,12 +136,12 @@ static void show_processor(struct procfs_text *text, const struct task *task)
 	procfs_print(text, "cpu MHz\t\t: %u.%03u\nfpu\t\t: yes\n\n", khz / 1000, khz % 1000);
 }
 
-static int link_self(char *target, uint32_t size)
+static int link_self(const void *unused, char *target, uint32_t size)
 {
 	return snprintk(target, size, "%d", current->process->leader->task->pid);
 }
 
-static int link_mounts(char *target, uint32_t size)
+static int link_mounts(const void *unused, char *target, uint32_t size)
 {
 	return snprintk(target, size, "self/mounts");
 }

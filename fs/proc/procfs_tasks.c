@@ -231,7 +231,7 @@ static void show_descriptor(struct procfs_text *text, const struct task *task)
 		     file->inode ? file->inode->number : 0);
 }
 
-static int link_root(char *target, uint32_t size)
+static int link_root(const void *unused, char *target, uint32_t size)
 {
 	return snprintk(target, size, "/");
 }

@@ -1,7 +1,14 @@
-/* Text in /proc: what does not fit is lost. */
-#include "fs/proc/procfs.h"
+/* The texts of files in /proc and /sys, made when they are read: what does not fit is lost. */
+#include "fs/proc/procfs_text.h"
 
+#include "fs/file.h"
+#include "kernel/lib/errno.h"
 #include "kernel/report/printk.h"
+#include "kernel/task/task.h"
+#include "mm/page_alloc.h"
+#include "mm/pool.h"
+
+static struct pool texts = POOL_INITIALIZER(struct procfs_text);
 
 void procfs_print(struct procfs_text *text, const char *format, ...)
 {
@@ -14,3 +21,82 @@ void procfs_print(struct procfs_text *text, const char *format, ...)
 	if (text->length >= text->size)
 		text->length = text->size - 1;
 }
+
+static int procfs_open(struct file *file)
+{
+	const struct procfs_inode *inode = (const struct procfs_inode *)file->inode;
+	struct procfs_text *text = pool_alloc(&texts);
+
+	if (!text)
+		return -ENOMEM;
+	text->bytes = page_alloc(inode->entry->order);
+	if (!text->bytes) {
+		pool_free(&texts, text);
+		return -ENOMEM;
+	}
+	text->size = PAGE_SIZE << inode->entry->order;
+	text->descriptor = inode->descriptor;
+	text->object = inode->object;
+	file->private = text;
+	return 0;
+}
+
+/* Writes the text, as it is now. */
+static int make_text(const struct procfs_inode *inode, struct procfs_text *text)
+{
+	const struct task *task = inode->pid ? task_find(inode->pid) : NULL;
+
+	if (inode->pid && !task)
+		return -ESRCH;
+	text->length = 0;
+	if (inode->entry->text)
+		procfs_print(text, "%s", inode->entry->text);
+	else
+		inode->entry->show(text, task);
+	return 0;
+}
+
+/* A reader that begins again gets a new text, and another the rest of its own. */
+static int procfs_read(struct file *file, struct buffer *to, uint64_t offset)
+{
+	struct procfs_text *text = file->private;
+	bool begins = offset == 0 || text->length == 0;
+	int error = begins ? make_text((const struct procfs_inode *)file->inode, text) : 0;
+
+	if (error || offset >= text->length)
+		return error;
+	return buffer_put(to, text->bytes + offset, text->length - (uint32_t)offset);
+}
+
+static int procfs_write(struct file *file, struct buffer *from, uint64_t offset)
+{
+	const struct procfs_inode *inode = (const struct procfs_inode *)file->inode;
+	char line[PROCFS_LINE];
+	int length = buffer_take(from, line, sizeof(line) - 1);
+
+	if (!inode->entry->store)
+		return -EACCES;
+	if (length < 0)
+		return length;
+	line[length] = '\0';
+	if (strchr(line, '\n'))
+		*strchr(line, '\n') = '\0';
+	int error = inode->entry->store(inode->object, line);
+
+	return error ? error : length;
+}
+
+static void procfs_release(struct file *file)
+{
+	struct procfs_text *text = file->private;
+
+	page_free(text->bytes, ((struct procfs_inode *)file->inode)->entry->order);
+	pool_free(&texts, text);
+}
+
+const struct file_ops procfs_text_ops = {
+	.open = procfs_open,
+	.read = procfs_read,
+	.write = procfs_write,
+	.release = procfs_release,
+};

@@ -130,7 +130,7 @@ static void show_areas_most(struct procfs_text *text, const struct task *task)
 	procfs_print(text, "%u\n", space_areas_most);
 }
 
-static int store_areas_most(const char *line)
+static int store_areas_most(const void *unused, const char *line)
 {
 	uint64_t number;
 

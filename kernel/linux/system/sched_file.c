@@ -9,12 +9,17 @@ static void sched_file_show(struct procfs_text *text, const struct task *task)
 		     sched_quantum, sched_trace.total);
 }
 
+static int sched_file_store(const void *unused, const char *line)
+{
+	return sched_use(line);
+}
+
 static void sched_file_register(void)
 {
 	static struct procfs_entry sched = {
 		.name = "sched",
 		.show = sched_file_show,
-		.store = sched_use,
+		.store = sched_file_store,
 	};
 
 	procfs_register(&sched);

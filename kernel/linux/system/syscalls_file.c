@@ -24,7 +24,7 @@ static void trace_file_show(struct procfs_text *text, const struct task *task)
 	}
 }
 
-static int trace_file_store(const char *line)
+static int trace_file_store(const void *unused, const char *line)
 {
 	if (strcmp(line, "0") != 0 && strcmp(line, "1") != 0)
 		return -EINVAL;

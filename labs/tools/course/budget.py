@@ -33,8 +33,9 @@ BY_LESSON = 2_800  # of the core, added
 #                        1,600; tasks, limits, exec 1,250; memory 890; threads and futexes 830;
 #                        sockets 1,290, epoll and eventfd 470; terminals 640; System V's
 #                        semaphores and messages 660
-#   1,053  fs/proc       what ps, top, free, lsof and glibc read
-#   1,050  fs/ram        files in memory, and the archive that they come from
+#   1,220  fs/proc       what ps, top, free, lsof and glibc read
+#     210  fs/sys        what lsblk and iostat read: before, 400 lines of storage
+#     900  fs/ram        files in memory
 #     694  mm            promotion of large pages, experiments
 #   1,673  others        abi, screen, commands of the measurements
 # The limit was set when lessons 1 to 4 had 6,548. Debian's dynamic programs came after that:
@@ -51,10 +52,9 @@ BY_LESSON = 2_800  # of the core, added
 #   1,559  fs/vfs        names and mounts: lesson 3's programs need them already
 #   1,390  fs/jbd2       the journal
 #   1,122  fs/cache      pages and blocks
-#     409  fs/sys        /sys/block
 #     467  others
 # The limit was set before there was any of it, for a half that only reads; that half has 3,400.
-STILL = {"breadth": 15_250, "storage": 17_160}
+STILL = {"breadth": 15_550, "storage": 16_800}
 BEGINNING, END = "<!-- make budget -->\n", "<!-- end of make budget -->\n"
 
 

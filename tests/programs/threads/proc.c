@@ -166,6 +166,43 @@ static void descriptors(void)
 	close(pair[1]);
 }
 
+static long position_in(int info)
+{
+	char text[256] = "";
+
+	if (pread(info, text, sizeof(text) - 1, 0) <= 0)
+		return -errno;
+	return atol(text + strlen("pos:\t"));
+}
+
+/* A text is made when it is read, and again for a reader that begins again. */
+static void texts(void)
+{
+	int file = open("/tmp", O_RDONLY | O_DIRECTORY), of_child;
+	char path[64], byte;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", file);
+	int info = open(path, O_RDONLY);
+
+	say("at first", position_in(info));
+	close(file);
+	file = open("/tmp/threads.texts", O_RDWR | O_CREAT, 0600);
+	lseek(file, 1234, SEEK_SET);
+	say("later", position_in(info));
+	pid_t child = fork();
+
+	if (child == 0)
+		_exit(0);
+	snprintf(path, sizeof(path), "/proc/%d/stat", child);
+	of_child = open(path, O_RDONLY);
+	waitpid(child, NULL, 0);
+	say("ended", read(of_child, &byte, 1) < 0 ? errno : 0);
+	unlink("/tmp/threads.texts");
+	close(file);
+	close(info);
+	close(of_child);
+}
+
 void part_proc(void)
 {
 	int local = 0, id = shmget(IPC_PRIVATE, 4096, 0600);
@@ -202,4 +239,5 @@ void part_proc(void)
 	say("statm", number_in("/proc/self/statm", "") > 0);
 	threads_as_folders();
 	descriptors();
+	texts();
 }
