@@ -48,7 +48,13 @@ def test_the_shape_holds(number, request, tmp_path, monkeypatch):
     failed = [said for said, holds in chosen.checks(data).items() if not holds]
     assert not failed, json.dumps(data)[:4000]
     figures, plot = [], Page.plot
-    monkeypatch.setattr(Page, "plot", lambda self, *what: (figures.append(what), plot(self, *what)))
+
+    def plotted(page, figure, caption):
+        plot(page, figure, caption)
+        figure.set_layout_engine("none")  # all has its place now, and keeps it
+        figures.append((figure, caption))
+
+    monkeypatch.setattr(Page, "plot", plotted)
     assert [wide for each in chosen.tables(data) if (wide := width(*each)) > TERMINAL_WIDTH] == []
     page = page_of(chosen, data, predicted=1).write(tmp_path, data)
     assert [flaw for figure, _ in figures for flaw in flaws(figure)] == []

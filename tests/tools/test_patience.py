@@ -7,6 +7,7 @@ import re
 import time
 from pathlib import Path
 
+from labs.tools.course.exercises import ROOT
 from labs.tools.machine.bounded import Patience
 from labs.tools.machine.patience import CLEAR, Silence, told
 
@@ -69,7 +70,5 @@ def test_no_test_is_judged_by_the_clock():
     """A limit is counted (bounded.py): neither a stop of all processes nor a clock that jumps uses
     it up. damaged_images.py measures."""
     clock = re.compile(r"subprocess\.run\((?:[^()]|\([^()]*\))*\btimeout=|time\.\w+\(\) [-+<]")
-    files = [
-        each for each in Path(__file__).parent.rglob("*.py") if each.name != Path(__file__).name
-    ]
+    files = [each for each in (ROOT / "tests").rglob("*.py") if each != Path(__file__)]
     assert [each.name for each in files if clock.search(each.read_text())] == ["damaged_images.py"]

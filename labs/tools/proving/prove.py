@@ -8,8 +8,9 @@ tests/mistakes?
 
 --sample tries K mutants a lesson, and K cheats and other ways in all; --changed those mutants and
 ways whose files git sees changed; --only those mutants, ways, mistakes and cheats whose names fit,
-such as "4.6-*". All three leave out the reference, and --sample and --changed the mistakes: `make
-test` has tests of these. Exit status: 0 when all holds.
+such as "4.6-*". All three leave out the reference, and the handout of exercises that have none of
+these mutants; --sample and --changed leave out the mistakes: `make test` has tests of these. Exit
+status: 0 when all holds.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from typing import TypeVar
 from labs.tools.course.exercises import (
     ROOT,
     STORAGE,
+    Exercise,
     ExerciseError,
     every_lesson,
     lesson_of,
@@ -87,15 +89,22 @@ class Proof:
         directory: Path,
         work: Path,
         handed_in: Path | None = None,
+        exercises: Sequence[Exercise] | None = None,
         **fields: object,
     ) -> None:
         """Adds the jobs that grade a submission, under a name. handed_in: where its measurement and
-        its answers are, if elsewhere."""
-        exercises, work = of_lesson(self.lesson), work / f"{name}.trees"
-        jobs, _ = submission_jobs(exercises, directory, work, name)
-        parts = part_jobs(exercises, directory, work, name)
+        its answers are, if elsewhere. exercises: only these of the lesson."""
+        every, work = of_lesson(self.lesson), work / f"{name}.trees"
+        jobs, _ = submission_jobs(every if exercises is None else exercises, directory, work, name)
+        parts = part_jobs(every, directory, work, name)
         jobs += [replace(each, handed_in=str(handed_in or directory)) for each in parts]
         self.jobs += [replace(job, name=f"{name}:{job.name}", **fields) for job in jobs]
+
+    @property
+    def blank(self) -> list[Exercise]:
+        """Those whose handout is graded: all, or those of the mutants."""
+        own = {mutant.exercise for mutant in self.mutants}
+        return [each for each in of_lesson(self.lesson) if self.is_whole or each.id in own]
 
     def scores(self, name: str) -> list[Score]:
         """The scores of a submission."""
@@ -188,7 +197,9 @@ def prepared(proof: Proof, work: Path) -> Proof:
         answers = handout / ANSWERS.format(lesson)
         answers.parent.mkdir(parents=True, exist_ok=True)
         answers.write_text(without_answers((ROOT / ANSWERS.format(lesson)).read_text()))
-    proof.add_submission(HANDOUT, handout, work, modes=("icount",), thorough=proof.is_whole)
+    # What does not pass at one clock rate gives no points: for nothing one of them is enough.
+    for_nothing = {"modes": ("icount",), "thorough": proof.is_whole}
+    proof.add_submission(HANDOUT, handout, work, exercises=proof.blank, **for_nothing)
     if proof.is_whole:
         if lesson != STORAGE:
             hand_in_reference(lesson, work / "handed-in")
@@ -197,7 +208,7 @@ def prepared(proof: Proof, work: Path) -> Proof:
     add_changes(proof, work, proof.ways, way_job)
     for cheat in proof.cheats:
         lay_cheat(cheat, lesson, work / cheat.name)
-        proof.add_submission(f"cheat-{cheat.name}", work / cheat.name, work)
+        proof.add_submission(f"cheat-{cheat.name}", work / cheat.name, work, **for_nothing)
     return proof
 
 
@@ -341,10 +352,11 @@ def table(proof: Proof, verdicts: Sequence[Verdict]) -> str:
     for score in proof.scores(HANDOUT):
         exercise = score.exercise
         own = [each for each in verdicts if each.mutant.exercise == exercise.id]
+        points = number(score.points) if score.tests else "-"
         full = number(by_name[exercise.id].points) if proof.is_whole else "-"
         caught, alive = sum(not each.error for each in own), sum(each.survives for each in own)
         lines.append(
-            f"{f'{exercise.id} {exercise.title}':<34}  {number(score.points):>7}  {full:>9}  "
+            f"{f'{exercise.id} {exercise.title}':<34}  {points:>7}  {full:>9}  "
             f"{len(own):>7}  {caught:>6}  {alive:>13}"
         )
     lines += [cheat_line(proof, cheat) for cheat in proof.cheats]
