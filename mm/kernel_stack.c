@@ -44,7 +44,7 @@ static uint32_t *entry_of(uint32_t address)
 }
 
 /* Of the last page fault before a double fault: is there a stack that had no room left? */
-static const char *explain_double_fault(uint32_t address)
+const char *trap_explain_double_fault(uint32_t address)
 {
 	bool is_guard =
 	    address >= REGION && address - REGION < KERNEL_STACKS * SLOT && *entry_of(address) == 0;
@@ -55,7 +55,6 @@ static const char *explain_double_fault(uint32_t address)
 void kernel_stack_initialize(void)
 {
 	kernel_page_directory[REGION >> LARGE_SHIFT] = physical_address(table) | WRITABLE;
-	trap_explain_double_fault = explain_double_fault;
 }
 
 /* The lowest address of the stack in the first slot that is free, or 0. */

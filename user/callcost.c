@@ -1,5 +1,6 @@
 /*
- * callcost null: the price of asking the kernel for nothing, in four ways.
+ * callcost null [CALL]: the price of asking the kernel for nothing, in four ways: by getpid, or by
+ * the call of this number.
  * callcost copy: the price of asking it for bytes; callcost read N: for this many.
  * callcost direct FILE COUNT BYTES: asks a drive, past the page cache, at random places; each read
  * is between two instructions_mark, at which instructions are counted (labs/bench/counting.py).
@@ -30,6 +31,7 @@ static void (*shared_entry)(void); /* AT_SYSINFO: takes a call's registers, as I
 static char buffer[BYTES] __attribute__((aligned(4096)));
 static int file;
 static unsigned length;
+static int number = SYS_getpid;
 
 static void __attribute__((noinline)) call_function(void)
 {
@@ -40,7 +42,7 @@ static void call_gate(void)
 {
 	int result;
 
-	__asm__ volatile("int $0x80" : "=a"(result) : "a"(SYS_getpid) : "memory");
+	__asm__ volatile("int $0x80" : "=a"(result) : "a"(number) : "memory");
 }
 
 /* What the shared page does, done here: its second half comes back to the label. */
@@ -56,7 +58,7 @@ static void call_sysenter(void)
 			 "sysenter\n"
 			 "1:"
 			 : "=a"(result)
-			 : "a"(SYS_getpid)
+			 : "a"(number)
 			 : "memory");
 }
 
@@ -64,7 +66,7 @@ static void call_shared_page(void)
 {
 	int result;
 
-	__asm__ volatile("call *%2" : "=a"(result) : "a"(SYS_getpid), "m"(shared_entry) : "memory");
+	__asm__ volatile("call *%2" : "=a"(result) : "a"(number), "m"(shared_entry) : "memory");
 }
 
 static void call_read(void)
@@ -156,12 +158,14 @@ int main(int count, char **arguments)
 		length = (unsigned)strtoul(arguments[4], NULL, 10);
 		return direct(arguments[2], (unsigned)strtoul(arguments[3], NULL, 10));
 	}
-	if (count == 2 && strcmp(arguments[1], "null") == 0)
+	if ((count == 2 || count == 3) && strcmp(arguments[1], "null") == 0) {
+		number = count == 3 ? atoi(arguments[2]) : SYS_getpid;
 		return null_calls();
+	}
 	if (count == 2 && strcmp(arguments[1], "copy") == 0)
 		return copies(0);
 	if (count == 3 && strcmp(arguments[1], "read") == 0)
 		return copies((unsigned)strtoul(arguments[2], NULL, 10));
-	fprintf(stderr, "usage: callcost null|copy|read N|direct FILE COUNT BYTES\n");
+	fprintf(stderr, "usage: callcost null [CALL]|copy|read N|direct FILE COUNT BYTES\n");
 	return 2;
 }

@@ -47,7 +47,6 @@ static volatile uint32_t written, taken;
 static bool shift, control;
 
 void (*keyboard_listener)(uint8_t byte);
-void (*keyboard_on_other_key)(uint8_t code, void (*receive)(uint8_t byte));
 
 /* If the ring is full the character is dropped, as a PC does when it beeps. */
 static void add(char character)
@@ -65,8 +64,8 @@ static void press(uint8_t code)
 
 	if (character)
 		add(control && character >= '@' ? character & 0x1f : character);
-	else if (keyboard_on_other_key && keyboard_listener)
-		keyboard_on_other_key(code, keyboard_listener);
+	else if (keyboard_other_key && keyboard_listener)
+		keyboard_other_key(code, keyboard_listener);
 }
 
 /* The shift keys and Control change the state, all others are events. */

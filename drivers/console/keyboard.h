@@ -3,6 +3,8 @@
 
 #include <stdint.h>
 
+#include "kernel/lib/optional.h"
+
 /* Takes the keyboard's interrupts, IRQ 1. */
 void keyboard_initialize(void);
 
@@ -18,5 +20,5 @@ int keyboard_or_serial_get(void);
 extern void (*keyboard_listener)(uint8_t byte);
 
 /* Called, while there is a listener, with the scan code of a key that gives no character, and with
- * the listener, which gets what a terminal sends instead. NULL: nothing is called. Set at boot. */
-extern void (*keyboard_on_other_key)(uint8_t code, void (*receive)(uint8_t byte));
+ * the listener, which gets what a terminal sends instead. */
+void keyboard_other_key(uint8_t code, void (*receive)(uint8_t byte)) OPTIONAL;

@@ -8,7 +8,6 @@
  * listener gets the bytes one after the other.
  */
 #include "drivers/console/keyboard.h"
-#include "kernel/lib/startup.h"
 
 /* What follows "ESC [" for the keys from FIRST on (ECMA-48; VT220): Home, Up, Page Up, -, Left, 5,
  * Right, +, End, Down, Page Down, Insert, Delete. */
@@ -16,7 +15,7 @@
 static const char sequences[][3] = { "H", "A", "5~", "",   "D",	 "",  "C",
 				     "",  "F", "B",  "6~", "2~", "3~" };
 
-static void send_sequence(uint8_t code, void (*receive)(uint8_t byte))
+void keyboard_other_key(uint8_t code, void (*receive)(uint8_t byte))
 {
 	if (code < FIRST || code >= FIRST + sizeof(sequences) / sizeof(*sequences) ||
 	    !*sequences[code - FIRST])
@@ -26,9 +25,3 @@ static void send_sequence(uint8_t code, void (*receive)(uint8_t byte))
 	for (const char *at = sequences[code - FIRST]; *at; at++)
 		receive(*at);
 }
-
-static void keyboard_sequences_initialize(void)
-{
-	keyboard_on_other_key = send_sequence;
-}
-STARTUP(keyboard_sequences_initialize)

@@ -30,8 +30,8 @@ static enum {
 static bool is_private; /* ESC [ ?: not for us */
 static uint32_t count;	/* parameters after the first one */
 static uint32_t parameters[PARAMETERS_MAX];
-static uint8_t colours; /* as chosen */
-static bool is_inverse; /* the screen's are exchanged */
+static uint8_t colours = VGA_GREY; /* as chosen */
+static bool is_inverse;		   /* the screen's are exchanged */
 
 /* Moves the cursor; a place outside the screen becomes the nearest one on it. */
 static void go_to(struct vga_screen *screen, int32_t row, int32_t to)
@@ -153,7 +153,7 @@ static void begin(char byte)
 
 /* Control characters end a sequence that has not come to its end, and are the screen's; a tab,
  * which the screen does not know, goes to the next stop. */
-static bool vga_escape_filter(struct vga_screen *screen, char character)
+bool vga_screen_filter(struct vga_screen *screen, char character)
 {
 	if ((uint8_t)character < ' ')
 		state = character == ESCAPE ? BEHIND_ESCAPE : TEXT;
@@ -173,6 +173,5 @@ void vga_escape_initialize(void)
 	state = TEXT;
 	colours = VGA_GREY;
 	is_inverse = false;
-	vga_screen_filter = vga_escape_filter;
 }
 STARTUP(vga_escape_initialize)

@@ -13,8 +13,6 @@
 
 #define BLANK (VGA_GREY << 8 | ' ')
 
-bool (*vga_screen_filter)(struct vga_screen *screen, char character);
-
 /* From `first` up to the cell before `end`; the cursor stays. */
 void vga_screen_erase(struct vga_screen *screen, uint32_t first, uint32_t end)
 {

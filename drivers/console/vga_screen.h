@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "kernel/cpu/pc.h"
+#include "kernel/lib/optional.h"
 
 #define VGA_CELLS (TEXT_COLUMNS * TEXT_LINES)
 #define VGA_GREY  0x07 /* on black */
@@ -35,5 +36,5 @@ static inline uint32_t vga_column(const struct vga_screen *screen)
 }
 
 /* Sees every character first. Returns true for a character that it has handled: that one is not
- * shown. NULL: every character is shown. */
-extern bool (*vga_screen_filter)(struct vga_screen *screen, char character);
+ * shown. */
+bool vga_screen_filter(struct vga_screen *screen, char character) OPTIONAL;

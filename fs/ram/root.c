@@ -37,6 +37,18 @@ void root_initialize(void)
 	devices_initialize();
 }
 
+/* The umask takes permissions away from what is made. */
+int file_open(const struct files *files, const char *path, uint32_t flags, uint32_t mode,
+	      struct file **file)
+{
+	return vfs_open(vfs_working_directory(files), path, flags, mode & ~files->umask, file);
+}
+
+int file_open_program(const struct files *files, const char *path, struct file **file)
+{
+	return vfs_open_program(vfs_working_directory(files), path, file);
+}
+
 static void make_devices(void)
 {
 	for (const struct device *device = device_next(NULL); device;

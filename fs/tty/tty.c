@@ -49,7 +49,6 @@ static struct wait_queue readers;
 static tty_signaller *signal_group;
 
 int32_t tty_foreground;
-void (*tty_leave)(void);
 
 /* ---- the screen ---- */
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "fs/file.h"
+#include "kernel/lib/optional.h"
 
 #define TTY_DEVICE (5u << 8 | 1) /* /dev/console */
 
@@ -11,8 +12,8 @@ typedef unsigned tty_signaller(int32_t group, int signal);
 /* The process group that gets ^C; 0: none. */
 extern int32_t tty_foreground;
 
-/* Called when the current task ends, for a module that keeps sessions; or NULL. */
-extern void (*tty_leave)(void);
+/* Called when the current task ends, for a module that keeps sessions. */
+void tty_leave(void) OPTIONAL;
 
 /* Registers /dev/console. */
 void tty_initialize(tty_signaller *signal_group);

@@ -19,7 +19,6 @@
 #include <stddef.h>
 
 #include "fs/devices.h"
-#include "fs/root.h"
 #include "fs/vfs/locks.h"
 #include "fs/vfs/mounts.h"
 #include "fs/vfs/path.h"
@@ -211,6 +210,9 @@ static int open_resolved(struct path *path, uint32_t flags, uint32_t mode, struc
 	return error;
 }
 
+/* Linux's flags: a program may set others, and F_GETFL does not show them. */
+#define OPEN_FLAGS 037777703u
+
 /* The flags decide how the walk treats a symbolic link at the end. */
 int vfs_open(struct inode *start, const char *text, uint32_t flags, uint32_t mode,
 	     struct file **file)
@@ -219,6 +221,9 @@ int vfs_open(struct inode *start, const char *text, uint32_t flags, uint32_t mod
 	struct path path;
 	int error;
 
+	flags &= OPEN_FLAGS;
+	if (flags & O_PATH && vfs_open_path)
+		return vfs_open_path(start, text, flags, file);
 	if ((flags & O_DIRECTORY && flags & O_CREAT) ||
 	    (flags & O_UNNAMED && (!(flags & O_DIRECTORY) || (flags & O_ACCMODE) == O_RDONLY)))
 		return -EINVAL;
@@ -277,18 +282,6 @@ int vfs_enter(struct files *files, struct inode *directory)
 	files_set(&files->directory, file);
 	file_release(file);
 	return 0;
-}
-
-/* The umask takes permissions away from what is made. */
-int file_open(const struct files *files, const char *path, uint32_t flags, uint32_t mode,
-	      struct file **file)
-{
-	return vfs_open(vfs_working_directory(files), path, flags, mode & ~files->umask, file);
-}
-
-int file_open_program(const struct files *files, const char *path, struct file **file)
-{
-	return vfs_open_program(vfs_working_directory(files), path, file);
 }
 
 /* ---- making ---- */

@@ -13,6 +13,7 @@
 #include "fs/files.h"
 #include "fs/vfs/inode.h"
 #include "kernel/abi/file.h"
+#include "kernel/lib/optional.h"
 
 struct path;
 
@@ -33,6 +34,10 @@ void vfs_forget_file(struct file *file);
  * directory, where the inode was found, may be NULL. Takes references of both. NULL without memory.
  */
 struct file *vfs_open_place(struct inode *inode, struct inode *directory, uint32_t flags);
+
+/* Opens nothing but a place, for O_PATH. */
+int vfs_open_path(struct inode *start, const char *text, uint32_t flags,
+		  struct file **file) OPTIONAL;
 
 /* The operations of a device's inode: open finds the device of the inode's number, or -ENXIO. */
 extern const struct file_ops device_file_ops;

@@ -16,8 +16,6 @@
 #include "kernel/cpu/task_state.h"
 #include "kernel/cpu/trap.h"
 
-const char *(*trap_explain_double_fault)(uint32_t address);
-
 /* Runs as a task of its own, with interrupts disabled; kernel_task holds the registers of the code
  * that failed. CR2 is that of the last page fault, which is the first of the two exceptions when a
  * stack has overflowed. */

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernel/lib/optional.h"
+
 #define VECTORS	   256
 #define EXCEPTIONS 32 /* vectors 0 to 31 belong to the processor: Intel SDM volume 3, table 6-1 */
 
@@ -78,8 +80,8 @@ extern void (*trap_do_work)(struct trap_frame *frame);
 void trap_return(struct trap_frame *frame);
 
 /* A double fault is reported with what this makes of the last page fault's address: a sentence that
- * says what may have happened, or NULL. Set by the owner of the stacks. */
-extern const char *(*trap_explain_double_fault)(uint32_t address);
+ * says what may have happened, or NULL. The owner of the stacks defines it. */
+const char *trap_explain_double_fault(uint32_t address) OPTIONAL;
 
 /* The name of an exception, such as "page fault". */
 const char *trap_name(unsigned vector);

@@ -52,7 +52,8 @@ void process_fetch(struct process *child, struct wait_news *news)
      task is freed.
    - look (your own helper): fetches the news of the first child that matches `which`, and reaps a
      zombie. Results as in the opening comment.
-   - process_wait: sleeps in the queue `children` until look has a result, or returns at once
+   - process_wait: sleeps in its leader's queue `children` (its own, unless the program has
+     threads) until look has a result, or returns at once
      with WNOHANG. -EINVAL for options that are not in WAIT_OPTIONS.
 
    Pitfalls: "there is no such child" is another answer than "no news yet". No child may end
@@ -101,8 +102,8 @@ int process_wait(int32_t which, uint32_t options, struct wait_news *news)
 		return -EINVAL;
 	if (options & WNOHANG)
 		return look(which, options, news);
-	int error =
-	    wait_event(&current->process->children, (pid = look(which, options, news)) != 0);
+	int error = wait_event(&current->process->leader->children,
+			       (pid = look(which, options, news)) != 0);
 
 	return error ? error : pid;
 }

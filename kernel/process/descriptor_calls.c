@@ -78,7 +78,7 @@ CALL(sys_pipe, descriptors_of_pipe(frame->ebx, 0))
 
 /* F_DUPFD is dup with a lowest number: a shell uses it to move its own descriptors out of the way.
  */
-int descriptor_control(struct file *file, const struct trap_frame *frame)
+static int control(struct file *file, const struct trap_frame *frame)
 {
 	const struct files *files = current->process->files;
 
@@ -86,20 +86,20 @@ int descriptor_control(struct file *file, const struct trap_frame *frame)
 		return -EBADF;
 	switch (frame->ecx) {
 	case F_DUPFD:
-		return descriptor_duplicate(file, frame->edx, false);
-	case F_DUPFD_CLOEXEC:
-		return descriptor_duplicate(file, frame->edx, true);
+	case F_DUPFD_CLOEXEC: /* the lowest number must be one that a descriptor can have */
+		if (frame->edx >= files->limits[LIMIT_FILES].soft)
+			return -EINVAL;
+		return descriptor_duplicate(file, frame->edx, frame->ecx == F_DUPFD_CLOEXEC);
 	case F_GETFD:
 		return files_closes_on_exec(files, frame->ebx) ? FD_CLOEXEC : 0;
 	}
-	return -EINVAL;
+	return fcntl_more ? fcntl_more(file, frame) : -EINVAL;
 }
 
-FILE_CALL(sys_fcntl, descriptor_control(file, frame))
+FILE_CALL(sys_fcntl, control(file, frame))
 
 static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 41, "dup", "f", sys_dup },
-	{ 42, "pipe", "p", sys_pipe },
-	{ 63, "dup2", "fd", sys_dup2 },
+	{ 41, "dup", "f", sys_dup },	      { 42, "pipe", "p", sys_pipe },
+	{ 55, "fcntl", "fdx", sys_fcntl },    { 63, "dup2", "fd", sys_dup2 },
 	{ 221, "fcntl64", "fdx", sys_fcntl },
 };

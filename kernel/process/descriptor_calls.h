@@ -11,5 +11,6 @@ int descriptor_duplicate_to(struct file *file, uint32_t to, bool close_on_exec);
 /* Makes a pipe, and gives the program its two descriptors. flags: O_CLOEXEC, O_NONBLOCK. */
 int descriptors_of_pipe(uint32_t address, uint32_t flags);
 
-/* fcntl's commands on descriptors: of the one in EBX, whose file this is. -EBADF for NULL. */
-int descriptor_control(struct file *file, const struct trap_frame *frame);
+/* fcntl's other commands: of the descriptor in EBX, whose file this is. -EINVAL for unknown ones.
+ */
+int fcntl_more(struct file *file, const struct trap_frame *frame) OPTIONAL;

@@ -21,8 +21,6 @@
 #define EXEC_POINTERS  16384u /* with the strings they fill three quarters of the stack */
 #define FLAGS_AT_START (EFLAGS_INTERRUPTS | EFLAGS_ALWAYS_ONE)
 
-exec_other *exec_other_kind;
-
 /* Opens the file and reads its beginning. */
 int exec_open_image(const char *path, struct elf_image *image)
 {

@@ -16,12 +16,10 @@
 int exec(const char *path, struct exec_strings *strings, struct trap_frame *frame);
 
 /* For files of other kinds: called with an image that elf_check has refused with -ENOEXEC. It
- * returns what exec returns, and may call exec with another path. NULL: there are only static ELF
- * programs. */
+ * returns what exec returns, and may call exec with another path. */
 struct elf_image;
-typedef int exec_other(struct elf_image *image, const char *path, struct exec_strings *strings,
-		       struct trap_frame *frame);
-extern exec_other *exec_other_kind;
+int exec_other_kind(struct elf_image *image, const char *path, struct exec_strings *strings,
+		    struct trap_frame *frame) OPTIONAL;
 
 /* The same as exec for a program that the kernel itself starts: words[0] is its path, its
  * environment is a plain one, and descriptors 0, 1 and 2 are the terminal. Makes the task's table

@@ -22,8 +22,6 @@
 
 #define STACK_ALIGNMENT 16u
 
-void (*exec_tell_more)(struct exec_stack *stack, const struct elf_image *image);
-
 /* The stack grows down. A failure is remembered, and checked once, at the end. */
 void exec_push(struct exec_stack *stack, const void *bytes, uint32_t length)
 {

@@ -1,6 +1,7 @@
 /* The initial stack of a new program. */
 #pragma once
 
+#include "kernel/lib/optional.h"
 #include "kernel/process/exec_strings.h"
 #include "kernel/process/exec_elf.h"
 
@@ -23,8 +24,8 @@ void exec_push(struct exec_stack *stack, const void *bytes, uint32_t length);
 void exec_tell(struct exec_stack *stack, uint32_t type, uint32_t value);
 
 /* Adds the entries that only C libraries need: random bytes, the processor's features. It may push
- * as well. NULL: none. */
-extern void (*exec_tell_more)(struct exec_stack *stack, const struct elf_image *image);
+ * as well. */
+void exec_tell_more(struct exec_stack *stack, const struct elf_image *image) OPTIONAL;
 
 /*
  * Writes strings, auxiliary vector, environment, arguments and their number onto the current task's

@@ -10,6 +10,8 @@
 #include "kernel/abi/wait.h"
 #include "kernel/process/process.h"
 
+#define PROGRAM_REPLACED (-1) /* for program_finish: by exec */
+
 #define INIT 1 /* pid of the first program, which inherits orphans */
 
 /* Every process, by age: the first for NULL, NULL after the last. The list may change whenever the
@@ -41,12 +43,6 @@ void process_inherit(struct process *child);
  * destroyed. Interrupts must be disabled. */
 void process_leave_space(void);
 
-/* Called before the current task's program ends, with its wait status, or is replaced (exec), with
- * PROGRAM_REPLACED: ends the program's other tasks. Returns the status to end with; for exec 0 or a
- * negated errno. May sleep. NULL: every program is one task. */
-#define PROGRAM_REPLACED (-1)
-extern int32_t (*program_finish)(int32_t status);
-
 /* Goes to user mode for the first time, as the frame says. */
 void program_enter(struct trap_frame *frame) __attribute__((noreturn));
 
@@ -64,6 +60,15 @@ void process_forked(void);
 #define CLONE_PARENT_SETTID  0x00100000u
 #define CLONE_CHILD_CLEARTID 0x00200000u
 #define CLONE_CHILD_SETTID   0x01000000u
+
+/* Has the one user as many tasks as RLIMIT_NPROC of the current program allows? Root is not exempt,
+ * as it is on Linux: then the limit would bind nobody. */
+#define LIMIT_TASKS 6 /* at most TASK_LIMIT */
+bool process_limit_is_reached(void);
+
+/* clone with flags that process_fork refuses with -EINVAL: threads, and a child that is changed
+ * before it runs. */
+int clone_more(const struct trap_frame *frame) OPTIONAL;
 
 /* The arguments of clone. Addresses are user addresses. */
 struct fork_request {
@@ -89,6 +94,9 @@ int process_fork(const struct fork_request *request);
 
 #define PRCTL_SET_SUBREAPER 36 /* prctl: sets adopts in struct process */
 
+/* prctl's other commands. */
+int prctl_more(const struct trap_frame *frame) OPTIONAL;
+
 #define WAIT_STATUS_GOES_ON 0xffff
 
 struct wait_news {
@@ -103,6 +111,12 @@ struct wait_news {
  * with WNOHANG when there are none yet, -ECHILD without such children, -EINVAL, or -ERESTART.
  */
 int process_wait(int32_t which, uint32_t options, struct wait_news *news);
+
+/* Called after process_wait has news: what the task has learnt of a child is its program's. */
+void usage_fetched(const struct wait_news *news) OPTIONAL;
+
+/* Writes what a child has used to a user address, for wait4. Returns 0 or -EFAULT. */
+int wait_give_usage(uint32_t address, const struct wait_news *news) OPTIONAL;
 
 /* Does `which` (waitpid's first argument) select this child of the current task? */
 bool process_is_meant(const struct process *child, int32_t which);

@@ -80,7 +80,8 @@ int file_seek(struct file *file, int64_t distance, uint32_t whence, int64_t *res
 static int seek_wide(struct file *file, const struct trap_frame *frame)
 {
 	int64_t offset;
-	int error = file_seek(file, wide(frame->edx, frame->ecx), frame->edi, &offset);
+	int error = (file_seek_more ? file_seek_more : file_seek)(
+	    file, wide(frame->edx, frame->ecx), frame->edi, &offset);
 
 	return error ? error : give(frame->esi, &offset, sizeof(offset));
 }
@@ -103,7 +104,7 @@ int path_from_user(uint32_t address, char **path)
 	return length < 0 ? length : 0;
 }
 
-/* Two things can fail after the file was made: a new file stays then, as in Linux. */
+/* Without a number that is left no new file is made. */
 static int sys_open(struct trap_frame *frame)
 {
 	struct file *file;
@@ -112,9 +113,11 @@ static int sys_open(struct trap_frame *frame)
 
 	if (error)
 		return error;
-	error = file_open(current->process->files, path, frame->ecx, frame->edx, &file);
+	error = files_add(current->process->files, NULL, 0, false);
+	if (error >= 0)
+		error = file_open(current->process->files, path, frame->ecx, frame->edx, &file);
 	path_page_free(path);
-	return error ? error : descriptor_add(file, frame->ecx);
+	return error < 0 ? error : descriptor_add(file, frame->ecx);
 }
 
 CALL(sys_close, files_close(current->process->files, frame->ebx))
@@ -137,7 +140,8 @@ int file_control(struct file *file, uint32_t command, uint32_t argument)
 	return file->ops->control ? file->ops->control(file, command, argument) : -ENOTTY;
 }
 
-FILE_CALL(sys_ioctl, file_control(file, frame->ecx, frame->edx))
+FILE_CALL(sys_ioctl, file &&ioctl_of_all ? ioctl_of_all(file, frame)
+					 : file_control(file, frame->ecx, frame->edx))
 
 static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 3, "read", "Fpd", sys_read },	   { 4, "write", "Fpd", sys_write },

@@ -17,12 +17,18 @@ int end_write(int result);
  * -EBADF for NULL, -ESPIPE, -EINVAL. */
 int file_seek(struct file *file, int64_t distance, uint32_t whence, int64_t *result);
 
+/* The same, with SEEK_DATA, SEEK_HOLE, and files that have no offset. */
+int file_seek_more(struct file *file, int64_t distance, uint32_t whence, int64_t *result) OPTIONAL;
+
 /* Gives an open file the lowest free descriptor, and takes over the reference, which is gone also
  * after an error. flags are open's. */
 int descriptor_add(struct file *file, uint32_t flags);
 
 /* ioctl: calls the file's own operation. -EBADF for NULL, -ENOTTY if it has none. */
 int file_control(struct file *file, uint32_t command, uint32_t argument);
+
+/* ioctl with the commands that all files have, and then file_control. */
+int ioctl_of_all(struct file *file, const struct trap_frame *frame) OPTIONAL;
 
 /* Two registers as one number. */
 static inline uint64_t wide(uint32_t low, uint32_t high)

@@ -38,8 +38,6 @@ void process_forked(void)
 
 /* ---- its space ---- */
 
-int32_t (*program_finish)(int32_t status);
-
 /* The parent of a vfork child sleeps in its own queue `children` until is_borrowing is false. */
 void process_leave_space(void)
 {
@@ -58,7 +56,7 @@ void process_leave_space(void)
  * not be cleared, because the parent needs it. */
 int process_empty_space(void)
 {
-	int error = program_finish ? program_finish(PROGRAM_REPLACED) : 0;
+	int error = program_finish ? program_finish(PROGRAM_REPLACED, true) : 0;
 
 	if (error)
 		return error;

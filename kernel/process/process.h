@@ -73,6 +73,15 @@ struct process {
  * status is as wait4 tells it: an exit code << 8, or a signal's number. */
 void process_exit(int32_t status) __attribute__((noreturn));
 
+/* Called before the current task ends, or its program does (`all`), with its wait status, or before
+ * the program is replaced (exec), with PROGRAM_REPLACED. Ends the program's other tasks if the
+ * program ends. Returns the status to end with; for exec 0 or a negated errno. May sleep. A kernel
+ * without it has one task for each program. */
+int32_t program_finish(int32_t status, bool all) OPTIONAL;
+
+/* brk with the limits of a program: calls space_set_break if they allow it. */
+uint32_t program_set_break(uint32_t address) OPTIONAL;
+
 /* ---- for exec ---- */
 
 /* Gives the current task an empty space of its own, and loads it. That is the old one, cleared; or

@@ -66,7 +66,7 @@ static void act_by_default(int signal)
 	if (SIGNAL_BIT(signal) & SIGNALS_STOP)
 		stop(signal);
 	else if (!(SIGNAL_BIT(signal) & SIGNALS_NOTHING))
-		process_exit(program_finish ? program_finish(signal) : signal);
+		process_exit(program_finish ? program_finish(signal, true) : signal);
 }
 
 /* The action of every signal that is pending and not blocked. May not return: the program ends. */

@@ -15,42 +15,66 @@
 
 /* ---- fork and wait ---- */
 
-CALL(sys_fork, process_fork(&(struct fork_request){ .flags = SIGCHLD }))
-CALL(sys_vfork, process_fork(&(struct fork_request){ .flags = SIGCHLD | CLONE_VM | CLONE_VFORK }))
+bool process_limit_is_reached(void)
+{
+	return task_count >= current->process->files->limits[LIMIT_TASKS].soft;
+}
 
-/* clone is fork with flags: what the child shares, and which words get its pid. There are no
- * threads: their flags are refused with -EINVAL. */
+static int make_child(const struct fork_request *request)
+{
+	return process_limit_is_reached() ? -EAGAIN : process_fork(request);
+}
+
+CALL(sys_fork, make_child(&(struct fork_request){ .flags = SIGCHLD }))
+CALL(sys_vfork, make_child(&(struct fork_request){ .flags = SIGCHLD | CLONE_VM | CLONE_VFORK }))
+
+/* clone is fork with flags: what the child shares, and which words get its pid. */
 static int sys_clone(struct trap_frame *frame)
 {
-	return process_fork(&(struct fork_request){
+	int32_t pid = make_child(&(struct fork_request){
 	    .flags = frame->ebx,
 	    .stack = frame->ecx,
 	    .parent_word = frame->edx,
 	    .child_word = frame->edi,
 	});
+
+	return pid == -EINVAL && clone_more ? clone_more(frame) : pid;
 }
 
-/* waitpid, and wait4 without its fourth argument (what the child has used). The status is written
- * after the child is gone: if the address is bad, the news is lost, as on Linux. */
-static int sys_waitpid(struct trap_frame *frame)
+/* The group of INT32_MIN could not be negated. The status is written after the child is gone: if
+ * the address is bad, the news is lost, as on Linux. */
+static int wait_for_child(const struct trap_frame *frame, uint32_t usage)
 {
 	struct wait_news news;
+	int32_t which = frame->ebx;
 
 	current->process->waits_for = frame->edx & WAIT_KINDS;
-	int32_t pid = process_wait(frame->ebx, frame->edx, &news);
+	int32_t pid = which == INT32_MIN ? -ESRCH : process_wait(which, frame->edx, &news);
 
-	if (pid <= 0 || !frame->ecx)
+	if (pid <= 0)
 		return pid;
-	return give(frame->ecx, &news.status, sizeof(news.status)) ? -EFAULT : pid;
+	if (usage_fetched)
+		usage_fetched(&news);
+	if (frame->ecx && give(frame->ecx, &news.status, sizeof(news.status)) != 0)
+		return -EFAULT;
+	return usage && wait_give_usage && wait_give_usage(usage, &news) != 0 ? -EFAULT : pid;
 }
 
-CALL(sys_getppid, current->process->parent ? current->process->parent->task->pid : 0)
+CALL(sys_waitpid, wait_for_child(frame, 0))
+CALL(sys_wait4, wait_for_child(frame, frame->esi))
+
+static int sys_getppid(struct trap_frame *frame)
+{
+	const struct process *parent = current->process->leader->parent;
+
+	return parent ? parent->task->pid : 0;
+}
 
 /* Orphans below this process become its children, not init's. */
 static int sys_prctl(struct trap_frame *frame)
 {
 	if (frame->ebx != PRCTL_SET_SUBREAPER)
-		return -EINVAL;
+		return prctl_more ? prctl_more(frame) : -EINVAL;
 	current->process->adopts = frame->ecx != 0;
 	return 0;
 }
@@ -121,7 +145,7 @@ static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 64, "getppid", "", sys_getppid },
 	{ 65, "getpgrp", "", sys_getpgrp },
 	{ 66, "setsid", "", sys_setsid },
-	{ 114, "wait4", "dpxp", sys_waitpid },
+	{ 114, "wait4", "dpxp", sys_wait4 },
 	{ 120, "clone", "xpppp", sys_clone },
 	{ 158, "sched_yield", "", sys_sched_yield },
 	{ 172, "prctl", "dxxxx", sys_prctl },

@@ -10,27 +10,29 @@
 #include "mm/space.h"
 #include "mm/user_copy.h"
 
-struct linux_names system_names = {
-	.system = "Linux",
-	.node = "apprentice",
-	.release = "6.1.0-apprentice",
-	.version = "#1",
-	.machine = "i686",
-	.domain = "(none)",
-};
+struct linux_names system_names = { "Linux", "apprentice", "6.1.0-apprentice",
+				    "#1",    "i686",	   "(none)" };
 
 CALL(sys_uname, give(frame->ebx, &system_names, sizeof(system_names)))
-CALL(sys_getpid, current->pid)
-CALL(sys_brk, space_set_break(current->space, frame->ebx))
+CALL(sys_getpid, current->process->leader->task->pid)
+CALL(sys_brk, program_set_break ? program_set_break(frame->ebx)
+				: space_set_break(current->space, frame->ebx))
 
 /* A wait status has the code in its second byte; the first is for signals. */
-static int sys_exit(struct trap_frame *frame)
+static int end(const struct trap_frame *frame, bool all)
 {
-	process_exit((frame->ebx & 0xff) << 8);
+	int32_t status = (frame->ebx & 0xff) << 8;
+
+	process_exit(program_finish ? program_finish(status, all) : status);
 }
 
+CALL(sys_exit, end(frame, false))
+CALL(sys_exit_group, end(frame, true))
+
 static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 1, "exit", "d", sys_exit },	      { 20, "getpid", "", sys_getpid },
-	{ 45, "brk", "x", sys_brk },	      { 122, "uname", "p", sys_uname },
-	{ 252, "exit_group", "d", sys_exit },
+	{ 1, "exit", "d", sys_exit },
+	{ 20, "getpid", "", sys_getpid },
+	{ 45, "brk", "x", sys_brk },
+	{ 122, "uname", "p", sys_uname },
+	{ 252, "exit_group", "d", sys_exit_group },
 };

@@ -40,14 +40,6 @@ static const struct syscall *calls[SYSCALL_LIMIT];
 void syscall_entry(void);
 void syscall_dispatch(struct trap_frame *frame);
 
-void syscall_register(const struct syscall *table, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		ASSERT(table[i].number < SYSCALL_LIMIT);
-		calls[table[i].number] = &table[i];
-	}
-}
-
 /* Does its function hold the descriptors that the letters of its row promise? */
 static void check_held(const struct syscall *call)
 {
@@ -64,12 +56,14 @@ static void check_held(const struct syscall *call)
 		      call->name, call->number, call->arguments);
 }
 
-/* The replacing ones come last (boot/kernel.ld): so the breadth overrides the core. */
+/* Two calls of one number would be a program's riddle: which one runs? */
 void syscall_register_tables(void)
 {
-	for (const struct syscall *call = syscalls_start; call < syscalls_end; call++)
+	for (const struct syscall *call = syscalls_start; call < syscalls_end; call++) {
+		ASSERT(call->number < SYSCALL_LIMIT && !calls[call->number]);
 		check_held(call);
-	syscall_register(syscalls_start, syscalls_end - syscalls_start);
+		calls[call->number] = call;
+	}
 }
 
 /* EXERCISE 3.1 (the gate, part 2):

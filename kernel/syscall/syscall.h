@@ -45,6 +45,3 @@ struct held_call {
 /* Follows the name of a table of calls: the linker puts all tables together (boot/kernel.ld), so
  * that a kernel has the calls of the files that it is linked from. */
 #define SYSCALL_TABLE __attribute__((section(".syscalls"), used, aligned(4)))
-
-/* The same for calls whose numbers other tables may have, too: these replace those. */
-#define SYSCALL_TABLE_REPLACING __attribute__((section(".syscalls.replacing"), used, aligned(4)))

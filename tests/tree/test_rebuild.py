@@ -32,7 +32,7 @@ def planned(*options: str) -> set[str]:
 @cache
 def reached(path: Path) -> frozenset[Path]:
     """The files that one includes, and those that they do. What the build makes from a header is
-    that header."""
+    that header, without those that the header includes."""
     text = path.read_text()
     names = INCLUDED.findall(text)
     places = [ROOT / name for name in names]
@@ -40,7 +40,10 @@ def reached(path: Path) -> frozenset[Path]:
         places += [ROOT / "user/include" / name for name in OF_PROGRAMS.findall(text)]
     written = (place if place.exists() else place.with_suffix(".h") for place in places)
     near = {place for place in written if place.exists()}
-    return frozenset(near.union(*map(reached, near)))
+    further = near - (
+        {each for each in near if each.suffix == ".h"} if path.suffix == ".asm" else set()
+    )
+    return frozenset(near.union(*map(reached, further)))
 
 
 @pytest.mark.slow

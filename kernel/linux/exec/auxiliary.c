@@ -4,7 +4,6 @@
 
 #include "fs/linux/devices.h"
 #include "kernel/abi/auxv_library.h"
-#include "kernel/lib/startup.h"
 #include "kernel/process/exec_stack.h"
 #include "kernel/syscall/sysenter.h"
 #include "mm/space.h"
@@ -33,7 +32,7 @@ static uint32_t processor_features(void)
 	return edx;
 }
 
-static void exec_auxiliary(struct exec_stack *stack, const struct elf_image *image)
+void exec_tell_more(struct exec_stack *stack, const struct elf_image *image)
 {
 	static const char platform[] = "i686";
 	const uint64_t random[RANDOM_WORDS] = { device_random(), device_random() };
@@ -56,9 +55,3 @@ static void exec_auxiliary(struct exec_stack *stack, const struct elf_image *ima
 	for (unsigned i = 0; i < sizeof(zeros); i++)
 		exec_tell(stack, zeros[i], 0);
 }
-
-static void exec_auxiliary_register(void)
-{
-	exec_tell_more = exec_auxiliary;
-}
-STARTUP(exec_auxiliary_register)

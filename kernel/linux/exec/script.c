@@ -11,7 +11,6 @@
 #include <stdbool.h>
 
 #include "kernel/lib/errno.h"
-#include "kernel/lib/startup.h"
 #include "kernel/lib/string.h"
 #include "kernel/process/exec.h"
 #include "kernel/process/exec_elf.h"
@@ -127,8 +126,8 @@ static bool is_dynamic(const struct elf_image *image)
 	return false;
 }
 
-static int exec_script(struct elf_image *image, const char *path, struct exec_strings *strings,
-		       struct trap_frame *frame)
+int exec_other_kind(struct elf_image *image, const char *path, struct exec_strings *strings,
+		    struct trap_frame *frame)
 {
 	char *line = (char *)image->beginning, *interpreter, *argument;
 
@@ -149,9 +148,3 @@ static int exec_script(struct elf_image *image, const char *path, struct exec_st
 		set_name(path);
 	return error;
 }
-
-static void exec_script_register(void)
-{
-	exec_other_kind = exec_script;
-}
-STARTUP(exec_script_register)

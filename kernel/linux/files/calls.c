@@ -253,8 +253,9 @@ FILE_CALL(sys_pwrite64, transfer_at(file, file_to_write(file), frame, write_at))
 /* ---- offsets and sizes ---- */
 
 /* All of a file is data, as a file system may say: the first hole is at its end. */
-static int seek_any(struct file *file, int64_t distance, uint32_t whence, int64_t *result)
+int file_seek_more(struct file *file, int64_t distance, uint32_t whence, int64_t *result)
 {
+	file = file_opened(file);
 	bool is_device = file && !file->ops->is_stream && inode_is(file->inode, S_IFCHR);
 
 	if (file && inode_is(file->inode, S_IFDIR) && whence == SEEK_END && !file->ops->size &&
@@ -282,25 +283,14 @@ static int seek_any(struct file *file, int64_t distance, uint32_t whence, int64_
 static int seek(struct file *file, const struct trap_frame *frame)
 {
 	int64_t offset;
-	int error = seek_any(file, (int32_t)frame->ecx, frame->edx, &offset);
+	int error = file_seek_more(file, (int32_t)frame->ecx, frame->edx, &offset);
 
 	if (error)
 		return error;
 	return offset > INT32_MAX ? -EOVERFLOW : (int32_t)offset;
 }
 
-static int seek_wide(struct file *file, const struct trap_frame *frame)
-{
-	int64_t offset;
-	int error = seek_any(file, wide(frame->edx, frame->ecx), frame->edi, &offset);
-
-	if (error)
-		return error;
-	return give(frame->esi, &offset, sizeof(offset));
-}
-
-OFFSET_CALL(sys_lseek, seek(file_opened(file), frame))
-OFFSET_CALL(sys_llseek, seek_wide(file_opened(file), frame))
+OFFSET_CALL(sys_lseek, seek(file, frame))
 
 static int truncate_file(struct file *file, uint64_t size)
 {
@@ -376,11 +366,11 @@ static int set_flag(struct file *file, uint32_t flag, uint32_t address)
 	return 0;
 }
 
-static int control_any(struct file *file, const struct trap_frame *frame)
+int ioctl_of_all(struct file *file, const struct trap_frame *frame)
 {
 	uint32_t left;
 
-	if (!file)
+	if (file->flags & O_PATH)
 		return -EBADF;
 	switch (frame->ecx) {
 	case FIONBIO:
@@ -400,8 +390,6 @@ static int control_any(struct file *file, const struct trap_frame *frame)
 	return file_control(file, frame->ecx, frame->edx);
 }
 
-FILE_CALL(sys_ioctl, control_any(file_opened(file), frame))
-
 static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 19, "lseek", "Fdd", sys_lseek },
 	{ 36, "sync", "", sys_sync },
@@ -418,10 +406,4 @@ static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 272, "fadvise64_64", "fxxxxd", sys_fadvise64_64 },
 	{ 333, "preadv", "fpdxx", sys_preadv },
 	{ 334, "pwritev", "fpdxx", sys_pwritev },
-};
-
-/* What the core can do, and more. */
-static const struct syscall replacing[] SYSCALL_TABLE_REPLACING = {
-	{ 54, "ioctl", "fxx", sys_ioctl },
-	{ 140, "_llseek", "Fxxpd", sys_llseek },
 };

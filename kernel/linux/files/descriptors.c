@@ -97,16 +97,9 @@ static int pipe_size(const struct file *file, uint32_t wanted)
 	return PIPE_CAPACITY;
 }
 
-static int control(struct file *file, const struct trap_frame *frame)
+int fcntl_more(struct file *file, const struct trap_frame *frame)
 {
-	if (!file)
-		return -EBADF;
 	switch (frame->ecx) {
-	case F_DUPFD:
-	case F_DUPFD_CLOEXEC: /* the lowest number must be one that a descriptor can have */
-		if (frame->edx >= current->process->files->limits[LIMIT_FILES].soft)
-			return -EINVAL;
-		break;
 	case F_SETFD:
 		files_set_close_on_exec(current->process->files, frame->ebx,
 					frame->edx & FD_CLOEXEC);
@@ -129,14 +122,10 @@ static int control(struct file *file, const struct trap_frame *frame)
 	case F_OFD_GETLK ... F_OFD_SETLKW:
 		return lock_call(file, frame);
 	}
-	return descriptor_control(file, frame);
+	return -EINVAL;
 }
 
-FILE_CALL(sys_fcntl64, control(file, frame))
-
-static const struct syscall calls[] SYSCALL_TABLE_REPLACING = {
-	{ 55, "fcntl", "fdx", sys_fcntl64 },
-	{ 221, "fcntl64", "fdx", sys_fcntl64 },
+static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 330, "dup3", "fdo", sys_dup3 },
 	{ 331, "pipe2", "po", sys_pipe2 },
 	{ 436, "close_range", "ddx", sys_close_range },

@@ -96,13 +96,9 @@ int call_file(const struct file *file, inode_call *call, uint32_t first, uint32_
 
 /* ---- opening ---- */
 
-/* Linux's flags: a program may set others, and F_GETFL does not show them. */
-#define OPEN_FLAGS 037777703u
-
 /* The only flags that are valid together with O_PATH. */
 #define PLACE_FLAGS (O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
-/* Opens nothing but a place: it can be neither read nor written. */
 static int make_place(const struct path *path, uint32_t flags, struct file **file)
 {
 	if (!path->inode)
@@ -113,45 +109,36 @@ static int make_place(const struct path *path, uint32_t flags, struct file **fil
 	return *file ? 0 : -ENFILE;
 }
 
-static int open_place(struct inode *start, const char *text, uint32_t flags)
+/* It can be neither read nor written. */
+int vfs_open_path(struct inode *start, const char *text, uint32_t flags, struct file **file)
 {
 	struct path path;
-	struct file *file;
 	int error = path_resolve(&path, start, text, flags & O_NOFOLLOW ? PATH_STAY : PATH_FOLLOW);
 
 	if (error)
 		return error;
-	error = make_place(&path, flags & PLACE_FLAGS, &file);
+	error = make_place(&path, flags & PLACE_FLAGS, file);
 	path_release(&path);
-	return error ? error : descriptor_add(file, flags);
+	return error;
 }
 
-static int open_file(struct inode *start, const char *path, uint32_t flags, uint32_t mode)
-{
-	struct file *file;
-	int error = vfs_open(start, path, flags, mode & ~current->process->files->umask, &file);
-
-	return error ? error : descriptor_add(file, flags);
-}
-
+/* As sys_open, from another directory. */
 static int open_at(uint32_t directory, uint32_t address, uint32_t flags, uint32_t mode)
 {
+	struct files *files = current->process->files;
 	struct place at;
+	struct file *file;
 	int result = place_get(&at, directory, address);
 
 	if (result)
 		return result;
-	flags &= OPEN_FLAGS;
-	/* Without a number that is left no new file is made. */
-	result = files_add(current->process->files, NULL, 0, false);
+	result = files_add(files, NULL, 0, false);
 	if (result >= 0)
-		result = flags & O_PATH ? open_place(at.start, at.path, flags)
-					: open_file(at.start, at.path, flags, mode);
+		result = vfs_open(at.start, at.path, flags, mode & ~files->umask, &file);
 	place_put(&at);
-	return result;
+	return result < 0 ? result : descriptor_add(file, flags);
 }
 
-CALL(sys_open, open_at(HERE, frame->ebx, frame->ecx, frame->edx))
 CALL(sys_openat, open_at(frame->ebx, frame->ecx, frame->edx, frame->esi))
 CALL(sys_creat, open_at(HERE, frame->ebx, O_CREAT | O_WRONLY | O_TRUNC, frame->ecx))
 
@@ -361,8 +348,4 @@ static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 304, "symlinkat", "sas", sys_symlinkat },
 	{ 305, "readlinkat", "aspd", sys_readlinkat },
 	{ 353, "renameat2", "asasx", sys_renameat2 },
-};
-
-static const struct syscall replacing[] SYSCALL_TABLE_REPLACING = {
-	{ 5, "open", "soo", sys_open },
 };

@@ -56,7 +56,7 @@ STARTUP(stack_start)
 
 /* A break that cannot be set stays where it is. Clearing memory may sleep: without the claim
  * another task of the program would see the old break meanwhile. */
-static int sys_brk(struct trap_frame *frame)
+uint32_t program_set_break(uint32_t address)
 {
 	struct process *owner = current->process->leader;
 
@@ -66,9 +66,9 @@ static int sys_brk(struct trap_frame *frame)
 	space_note_most(current->space);
 	uint32_t old = space_set_break(current->space, 0), now = old;
 
-	if (frame->ebx <= old ||
-	    !is_too_much(whole_pages(frame->ebx) - whole_pages(old), SPACE_WRITE, 0, 0))
-		now = space_set_break(current->space, frame->ebx);
+	if (address <= old ||
+	    !is_too_much(whole_pages(address) - whole_pages(old), SPACE_WRITE, 0, 0))
+		now = space_set_break(current->space, address);
 	claim_give(&owner->setting_break);
 	if (now > old)
 		pin_new(whole_pages(old), whole_pages(now), false, false);
@@ -453,13 +453,7 @@ static int sys_mprotect(struct trap_frame *frame)
 }
 
 static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 144, "msync", "xdd", sys_msync },
-	{ 163, "mremap", "xddx", sys_mremap },
-	{ 218, "mincore", "xdx", sys_mincore },
+	{ 125, "mprotect", "xdd", sys_mprotect }, { 144, "msync", "xdd", sys_msync },
+	{ 163, "mremap", "xddx", sys_mremap },	  { 218, "mincore", "xdx", sys_mincore },
 	{ 219, "madvise", "xdd", sys_madvise },
-};
-
-static const struct syscall replacing[] SYSCALL_TABLE_REPLACING = {
-	{ 45, "brk", "x", sys_brk },
-	{ 125, "mprotect", "xdd", sys_mprotect },
 };

@@ -141,14 +141,21 @@ static int sys_madvise(struct trap_frame *frame)
 	return error;
 }
 
+CALL(sys_mprotect, frame->edx & ~SPACE_PROTECTION
+		       ? -EINVAL
+		       : space_protect(current->space, frame->ebx, frame->ecx, frame->edx))
+
 /* Requests to write back or to keep in memory: there is nothing to do, but the range must be right.
  */
 CALL(sys_nothing, space_protect(current->space, frame->ebx, frame->ecx, 0))
 CALL(sys_mlock,
      space_protect(current->space, frame->ebx & -PAGE_SIZE, frame->ecx + frame->ebx % PAGE_SIZE, 0))
 
+CALL(sys_mlockall, 0)
+
 static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 144, "msync", "xdd", sys_nothing },	{ 150, "mlock", "xd", sys_mlock },
-	{ 151, "munlock", "xd", sys_mlock },	{ 163, "mremap", "xddx", sys_mremap },
-	{ 219, "madvise", "xdd", sys_madvise },
+	{ 125, "mprotect", "xdd", sys_mprotect }, { 144, "msync", "xdd", sys_nothing },
+	{ 150, "mlock", "xd", sys_mlock },	  { 151, "munlock", "xd", sys_mlock },
+	{ 152, "mlockall", "x", sys_mlockall },	  { 153, "munlockall", "", sys_mlockall },
+	{ 163, "mremap", "xddx", sys_mremap },	  { 219, "madvise", "xdd", sys_madvise },
 };

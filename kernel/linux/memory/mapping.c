@@ -52,16 +52,8 @@ static int sys_mmap(struct trap_frame *frame)
 
 CALL(sys_munmap, space_unmap(current->space, frame->ebx, frame->ecx))
 
-static int sys_mprotect(struct trap_frame *frame)
-{
-	if (frame->edx & ~PROTECTIONS)
-		return -EINVAL;
-	return space_protect(current->space, frame->ebx, frame->ecx, frame->edx);
-}
-
 static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 90, "mmap", "p", sys_mmap },
 	{ 91, "munmap", "xd", sys_munmap },
-	{ 125, "mprotect", "xdd", sys_mprotect },
 	{ 192, "mmap2", "xddxax", sys_mmap2 },
 };

@@ -149,12 +149,7 @@ struct space *__wrap_space_copy(struct space *space)
 }
 
 static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 150, "mlock", "xd", sys_mlock },
-	{ 151, "munlock", "xd", sys_munlock },
+	{ 150, "mlock", "xd", sys_mlock },	{ 151, "munlock", "xd", sys_munlock },
+	{ 152, "mlockall", "x", sys_mlockall }, { 153, "munlockall", "", sys_munlockall },
 	{ 376, "mlock2", "xdx", sys_mlock2 },
-};
-
-static const struct syscall replacing[] SYSCALL_TABLE_REPLACING = {
-	{ 152, "mlockall", "x", sys_mlockall },
-	{ 153, "munlockall", "", sys_munlockall },
 };

@@ -36,8 +36,7 @@
 
 /* ---- families ---- */
 
-/* What a child has used, to a user address; 0: the program does not want it. */
-static int give_usage(uint32_t address, const struct wait_news *news)
+int wait_give_usage(uint32_t address, const struct wait_news *news)
 {
 	if (!address)
 		return 0;
@@ -46,41 +45,6 @@ static int give_usage(uint32_t address, const struct wait_news *news)
 
 	return give(address, &usage, sizeof(usage));
 }
-
-/* Children are the leader's: its queue wakes when one has news. */
-static int wait_as_leader(int32_t which, uint32_t options, struct wait_news *news)
-{
-	struct process *leader = current->process->leader;
-	int32_t pid;
-
-	if (leader == current->process || (options & WNOHANG))
-		pid = process_wait(which, options, news);
-	else if (wait_event(&leader->children,
-			    (pid = process_wait(which, options | WNOHANG, news)) != 0) != 0)
-		return -ERESTART;
-	if (pid > 0)
-		usage_fetched(news);
-	return pid;
-}
-
-/* The group of INT32_MIN could not be negated. */
-static int wait_for_child(const struct trap_frame *frame, uint32_t usage)
-{
-	struct wait_news news;
-	int32_t which = frame->ebx;
-
-	current->process->waits_for = frame->edx & WAIT_KINDS;
-	int32_t pid = which == INT32_MIN ? -ESRCH : wait_as_leader(which, frame->edx, &news);
-
-	if (pid <= 0)
-		return pid;
-	if (frame->ecx && give(frame->ecx, &news.status, sizeof(news.status)) != 0)
-		return -EFAULT;
-	return give_usage(usage, &news) ? -EFAULT : pid;
-}
-
-CALL(sys_waitpid, wait_for_child(frame, 0))
-CALL(sys_wait4, wait_for_child(frame, frame->esi))
 
 static bool is_wanted(const struct process *child, uint32_t options)
 {
@@ -171,7 +135,7 @@ static int sys_waitid(struct trap_frame *frame)
 
 	if (pid < 0)
 		return pid;
-	if (pid > 0 && give_usage(frame->edi, &news) != 0)
+	if (pid > 0 && frame->edi && wait_give_usage(frame->edi, &news) != 0)
 		return -EFAULT;
 	return frame->edx ? give_child(frame->edx, pid, news.status) : 0;
 }
@@ -402,11 +366,9 @@ static int sys_sched_setaffinity(struct trap_frame *frame)
 }
 
 static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 7, "waitpid", "dpx", sys_waitpid },
 	{ 34, "nice", "d", sys_nice },
 	{ 96, "getpriority", "dd", sys_getpriority },
 	{ 97, "setpriority", "ddd", sys_setpriority },
-	{ 114, "wait4", "dpxp", sys_wait4 },
 	{ 132, "getpgid", "d", sys_getpgid },
 	{ 147, "getsid", "d", sys_getsid },
 	{ 154, "sched_setparam", "dp", sys_sched_setparam },

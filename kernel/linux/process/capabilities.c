@@ -110,7 +110,7 @@ static int control_rights(const struct trap_frame *frame)
 	return -EINVAL;
 }
 
-static int sys_prctl(struct trap_frame *frame)
+int prctl_more(const struct trap_frame *frame)
 {
 	char name[TASK_NAME] = { 0 }; /* all of it can be read again */
 	uint32_t word;
@@ -124,9 +124,6 @@ static int sys_prctl(struct trap_frame *frame)
 		return 0;
 	case PRCTL_GET_NAME:
 		return give(frame->ecx, current->name, TASK_NAME);
-	case PRCTL_SET_SUBREAPER:
-		current->process->adopts = frame->ecx != 0;
-		return 0;
 	case PRCTL_GET_SLACK:
 		return SLACK_NS;
 	case PRCTL_SET_DEATH_SIGNAL:
@@ -147,8 +144,4 @@ static int sys_prctl(struct trap_frame *frame)
 static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 184, "capget", "pp", sys_capget },
 	{ 185, "capset", "pp", sys_capset },
-};
-
-static const struct syscall replacing[] SYSCALL_TABLE_REPLACING = {
-	{ 172, "prctl", "dxxxx", sys_prctl },
 };

@@ -1,5 +1,6 @@
 /*
- * Making tasks: fork, vfork and clone, whose flags say what the new one shares with the old.
+ * Making tasks by clone with flags that kernel/process/fork.c refuses: what they say the new one
+ * shares with the old.
  *
  *	CLONE_THREAD			a task of the same program, which shares all it can
  *	CLONE_VM and CLONE_VFORK	a child that borrows the memory, until exec or its end
@@ -11,11 +12,9 @@
  */
 #include "fs/files.h"
 #include "kernel/abi/errno.h"
-#include "kernel/linux/process/limits.h"
 #include "kernel/linux/process/thread_local.h"
 #include "kernel/linux/process/threads.h"
 #include "kernel/process/family.h"
-#include "kernel/syscall/syscall.h"
 #include "kernel/task/sched.h"
 #include "kernel/task/switch.h"
 #include "kernel/task/task_make.h"
@@ -39,22 +38,7 @@
 #define CHANGED (CLONE_PARENT | CLONE_SETTLS) /* of a child that does not run yet */
 #define OF_ALL	(CLONE_SIGNAL_MASK | WORDS | NOTHING | CHANGED)
 
-/* Has the program as many tasks as RLIMIT_NPROC allows? There is one user, so all tasks count; and
- * root is not exempt, as it is on Linux: then the limit would bind nobody. */
-static bool is_full(void)
-{
-	return task_count >= current->process->files->limits[LIMIT_TASKS].soft;
-}
-
 /* ---- children ---- */
-
-static int make_child(const struct fork_request *request)
-{
-	return is_full() ? -EAGAIN : process_fork(request);
-}
-
-CALL(sys_fork, make_child(&(struct fork_request){ .flags = SIGCHLD }))
-CALL(sys_vfork, make_child(&(struct fork_request){ .flags = SIGCHLD | CLONE_VM | CLONE_VFORK }))
 
 /* A child that has not run yet may still be changed: kernel code keeps the processor. */
 static int clone_child(uint32_t flags, const struct trap_frame *frame)
@@ -70,7 +54,7 @@ static int clone_child(uint32_t flags, const struct trap_frame *frame)
 
 	if (error)
 		return error;
-	int32_t pid = make_child(&(struct fork_request){
+	int32_t pid = process_fork(&(struct fork_request){
 	    .flags = flags & ~(NOTHING | CHANGED),
 	    .stack = frame->ecx,
 	    .parent_word = frame->edx,
@@ -125,7 +109,7 @@ static int clone_thread(uint32_t flags, const struct trap_frame *frame)
 	if ((flags & SHARED) != SHARED || flags & ~(SHARED | CLONE_SYSVSEM | OF_ALL))
 		return -EINVAL;
 	int error = flags & CLONE_SETTLS ? thread_local_from_user(frame->esi, &segments) : 0;
-	bool may_join = !error && !program_is_ending() && !is_full();
+	bool may_join = !error && !program_is_ending() && !process_limit_is_reached();
 	struct task *task = may_join ? task_create(current->name) : NULL;
 
 	if (!task)
@@ -141,11 +125,8 @@ static int clone_thread(uint32_t flags, const struct trap_frame *frame)
 	return pid;
 }
 
-CALL(sys_clone,
-     frame->ebx &CLONE_THREAD ? clone_thread(frame->ebx, frame) : clone_child(frame->ebx, frame))
-
-static const struct syscall calls[] SYSCALL_TABLE_REPLACING = {
-	{ 2, "fork", "", sys_fork },
-	{ 120, "clone", "xpppp", sys_clone },
-	{ 190, "vfork", "", sys_vfork },
-};
+int clone_more(const struct trap_frame *frame)
+{
+	return frame->ebx & CLONE_THREAD ? clone_thread(frame->ebx, frame)
+					 : clone_child(frame->ebx, frame);
+}

@@ -296,10 +296,10 @@ static void forget_for_exec(struct process *process)
 		process->exit_signal = SIGCHLD;
 }
 
-static int32_t finish(int32_t status)
+int32_t program_finish(int32_t status, bool all)
 {
 	if (status != PROGRAM_REPLACED)
-		return end(status, true);
+		return end(status, all);
 	int error = current->space ? become_alone() : 0;
 
 	if (!error)
@@ -381,25 +381,6 @@ static void adopt(uint64_t set)
 
 /* ---- calls ---- */
 
-static int sys_exit(struct trap_frame *frame)
-{
-	process_exit(end((frame->ebx & 0xff) << 8, false));
-}
-
-static int sys_exit_group(struct trap_frame *frame)
-{
-	process_exit(end((frame->ebx & 0xff) << 8, true));
-}
-
-CALL(sys_getpid, current->process->leader->task->pid)
-
-static int sys_getppid(struct trap_frame *frame)
-{
-	const struct process *parent = current->process->leader->parent;
-
-	return parent ? parent->task->pid : 0;
-}
-
 static int sys_set_robust_list(struct trap_frame *frame)
 {
 	if (frame->ecx != sizeof(struct robust_list))
@@ -427,16 +408,8 @@ static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 312, "get_robust_list", "dxx", sys_get_robust_list },
 };
 
-static const struct syscall replacing[] SYSCALL_TABLE_REPLACING = {
-	{ 1, "exit", "d", sys_exit },
-	{ 20, "getpid", "", sys_getpid },
-	{ 64, "getppid", "", sys_getppid },
-	{ 252, "exit_group", "d", sys_exit_group },
-};
-
 static void threads_initialize(void)
 {
-	program_finish = finish;
 	use_of_ended = used_by_ended;
 	signal_receiver = receiver;
 	signal_adopt = adopt;

@@ -135,20 +135,6 @@ struct linux_usage usage_of(uint32_t user, uint32_t system, const struct task_co
 	};
 }
 
-/* Ticks of the program, and of its children; returns the ticks since boot. */
-static int sys_times(struct trap_frame *frame)
-{
-	const struct process *leader = current->process->leader;
-	const struct use use = use_of_program(leader);
-	const struct linux_times times = { use.user_ticks, use.system_ticks,
-					   leader->children_user_ticks,
-					   leader->children_system_ticks };
-
-	if (frame->ebx && give(frame->ebx, &times, sizeof(times)) != 0)
-		return -EFAULT;
-	return (uint32_t)divide64(time_ns(), NS_PER_TICK, NULL) & INT32_MAX;
-}
-
 static int sys_getrusage(struct trap_frame *frame)
 {
 	const struct process *leader = current->process->leader;
@@ -169,7 +155,6 @@ static int sys_getrusage(struct trap_frame *frame)
 	return give(frame->ecx, &usage, sizeof(usage));
 }
 
-static const struct syscall calls[] SYSCALL_TABLE_REPLACING = {
-	{ 43, "times", "p", sys_times },
+static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 77, "getrusage", "dp", sys_getrusage },
 };

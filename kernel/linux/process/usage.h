@@ -27,6 +27,3 @@ struct linux_usage usage_of(uint32_t user, uint32_t system, const struct task_co
 
 /* The current task ends its program, whose other tasks had used this; its space is still there. */
 void usage_end(const struct use *ended);
-
-/* Call it after process_wait: what the current task has learnt of a child is its program's. */
-void usage_fetched(const struct wait_news *news);

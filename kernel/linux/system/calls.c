@@ -418,8 +418,6 @@ static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 136, "personality", "x", sys_personality },
 	{ 138, "setfsuid", "d", sys_zero },
 	{ 139, "setfsgid", "d", sys_zero },
-	{ 152, "mlockall", "x", sys_zero },
-	{ 153, "munlockall", "", sys_zero },
 	{ 164, "setresuid", "ddd", sys_set_all_users },
 	{ 170, "setresgid", "ddd", sys_set_all_users },
 	{ 191, "ugetrlimit", "dp", sys_getrlimit },

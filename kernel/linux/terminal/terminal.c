@@ -142,15 +142,13 @@ static int give_up(struct terminal *terminal)
 }
 
 /* The current task ends: if it leads the terminal's session, that loses the terminal. */
-static void leave(void)
+void tty_leave(void)
 {
 	struct terminal *terminal = own();
 
 	if (terminal && current->process->session == current->pid)
 		give_up(terminal);
 }
-
-void (*tty_leave)(void) = leave;
 
 void terminal_hang_up(struct terminal *terminal)
 {

@@ -1,12 +1,5 @@
-/*
- * System calls about time: reading the clocks, sleeping, alarms, and timers of processor time.
- *
- * A sleep that a signal interrupts returns -ERESTART_SLEEP; if the call is made again, it must not
- * begin again from the start, so its deadline is kept in the process (resume_ns):
- *
- *	nanosleep(10 s)	at 100 s: the deadline is 110 s
- *			at 103 s SIGSTOP, at 107 s SIGCONT: sleeps on, until 110 s
- */
+/* Calls about time that only Linux's programs make: clocks besides the monotonic one, intervals,
+ * and timers of processor time. */
 #include <stddef.h>
 
 #include "fs/files.h"
@@ -18,6 +11,7 @@
 #include "kernel/linux/time/processor_time.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/process/signal.h"
+#include "kernel/process/syscall_clock.h"
 #include "kernel/task/time.h"
 #include "fs/vfs/wall_time.h"
 #include "kernel/task/timer.h"
@@ -56,7 +50,7 @@ static int read_clock_of(uint32_t clock, uint64_t *ns)
 }
 
 /* One clock for the time of day, one that only runs, and those of processor time. */
-static int clock_read(uint32_t clock, uint64_t *ns)
+int clock_read_more(uint32_t clock, uint64_t *ns)
 {
 	switch (clock) {
 	case CLOCK_REALTIME:
@@ -64,7 +58,6 @@ static int clock_read(uint32_t clock, uint64_t *ns)
 	case CLOCK_TAI:
 		*ns = time_wall_ns();
 		return 0;
-	case CLOCK_MONOTONIC:
 	case CLOCK_MONOTONIC_RAW:
 	case CLOCK_MONOTONIC_COARSE:
 	case CLOCK_BOOTTIME:
@@ -81,9 +74,6 @@ static int clock_read(uint32_t clock, uint64_t *ns)
 	}
 }
 
-/* Writes a time to a user address: as Linux's new structure, or the old one. */
-typedef int teller(uint32_t address, uint64_t ns);
-
 static int give_timespec64(uint32_t address, uint64_t ns)
 {
 	const struct linux_timespec64 time = timespec64_of(ns);
@@ -91,14 +81,7 @@ static int give_timespec64(uint32_t address, uint64_t ns)
 	return give(address, &time, sizeof(time));
 }
 
-static int give_timespec(uint32_t address, uint64_t ns)
-{
-	const struct linux_timespec time = timespec_of(ns);
-
-	return give(address, &time, sizeof(time));
-}
-
-static int show_clock(uint32_t clock, uint32_t address, teller *tell)
+static int show_clock(uint32_t clock, uint32_t address, time_teller *tell)
 {
 	uint64_t ns;
 	int error = clock_read(clock, &ns);
@@ -106,10 +89,9 @@ static int show_clock(uint32_t clock, uint32_t address, teller *tell)
 	return error ? error : tell(address, ns);
 }
 
-CALL(sys_clock_gettime, show_clock(frame->ebx, frame->ecx, give_timespec))
 CALL(sys_clock_gettime64, show_clock(frame->ebx, frame->ecx, give_timespec64))
 
-static int show_resolution(uint32_t clock, uint32_t address, teller *tell)
+static int show_resolution(uint32_t clock, uint32_t address, time_teller *tell)
 {
 	uint64_t ns;
 	int error = clock_read(clock, &ns);
@@ -148,32 +130,6 @@ static int sys_time(struct trap_frame *frame)
 
 /* ---- sleeping ---- */
 
-/* In no queue: only a signal or the deadline ends this. */
-static int sleep_until(uint64_t deadline)
-{
-	int result;
-
-	while ((result = wait_any(NULL, 0, deadline)) == 0)
-		;
-	return result == -ERESTART ? -ERESTART_SLEEP : 0;
-}
-
-/* If a signal has interrupted it and the call begins again, the deadline of the first time counts.
- */
-static int sleep_for(uint64_t ns, uint64_t *left)
-{
-	uint64_t deadline = current->process->signals.resume_ns;
-
-	if (deadline == 0)
-		deadline = time_ns() + ns;
-	int result = sleep_until(deadline);
-	uint64_t now = time_ns();
-
-	current->process->signals.resume_ns = result ? deadline : 0;
-	*left = deadline > now ? deadline - now : 0;
-	return result;
-}
-
 /* Until a time of a clock. What it shows runs as fast as time_ns() does. */
 static int sleep_until_clock(uint32_t clock, uint64_t time)
 {
@@ -185,12 +141,11 @@ static int sleep_until_clock(uint32_t clock, uint64_t time)
 	return sleep_until(time_ns() + (time - shown));
 }
 
-/* `time` and `rest` are user addresses. If the rest cannot be written there, the call does not
- * begin again. */
+/* `time` and `rest` are user addresses. */
 static int clock_sleep(uint32_t clock, uint32_t flags, uint32_t time, uint32_t rest,
-		       timespec_reader *take, teller *tell)
+		       timespec_reader *take, time_teller *tell)
 {
-	uint64_t ns, left;
+	uint64_t ns;
 
 	if (clock == CLOCK_THREAD_CPUTIME_ID || clock == CLOCK_MONOTONIC_RAW ||
 	    clock == CLOCK_REALTIME_COARSE || clock == CLOCK_MONOTONIC_COARSE)
@@ -202,65 +157,13 @@ static int clock_sleep(uint32_t clock, uint32_t flags, uint32_t time, uint32_t r
 
 	if (result)
 		return result;
-	if (flags & TIMER_ABSTIME)
-		return sleep_until_clock(clock, ns);
-	result = sleep_for(ns, &left);
-	if (!result || !rest || tell(rest, left) == 0)
-		return result;
-	current->process->signals.resume_ns = 0;
-	return -EFAULT;
+	return flags & TIMER_ABSTIME ? sleep_until_clock(clock, ns) : sleep_for(ns, rest, tell);
 }
 
-CALL(sys_nanosleep,
-     clock_sleep(CLOCK_MONOTONIC, 0, frame->ebx, frame->ecx, timespec_from_user, give_timespec))
 CALL(sys_clock_nanosleep,
      clock_sleep(frame->ebx, frame->ecx, frame->edx, frame->esi, timespec_from_user, give_timespec))
 CALL(sys_clock_nanosleep64, clock_sleep(frame->ebx, frame->ecx, frame->edx, frame->esi,
 					timespec64_from_user, give_timespec64))
-
-/* ---- alarms ---- */
-
-/* In the tick's interrupt. A timer that was late does not ring more than once for it. */
-static void ring(struct timer *timer)
-{
-	struct process *process = list_entry((char *)timer, struct process, alarm);
-	uint64_t now = time_ns(), next = timer->deadline + process->alarm_interval;
-
-	signal_send(process, SIGALRM);
-	if (process->alarm_interval)
-		timer_start(timer, next > now ? next : now + process->alarm_interval, ring);
-}
-
-/* 0: none is set; an alarm that is due at this moment counts as one microsecond. */
-static uint64_t alarm_left(void)
-{
-	const struct timer *alarm = &current->process->leader->alarm;
-	uint64_t now = time_ns();
-
-	if (!timer_is_running(alarm))
-		return 0;
-	return alarm->deadline > now + 1000 ? alarm->deadline - now : 1000;
-}
-
-static void set_alarm(uint64_t value, uint64_t interval)
-{
-	struct process *process = current->process->leader;
-
-	timer_cancel(&process->alarm);
-	process->alarm_interval = interval;
-	if (value)
-		timer_start(&process->alarm, time_ns() + value, ring);
-}
-
-/* It is the program's, so it rings although the thread that has set it ends. Returns the seconds
- * that were left, rounded; never 0 for an alarm that was set. */
-static int sys_alarm(struct trap_frame *frame)
-{
-	uint64_t left = alarm_left();
-
-	set_alarm((uint64_t)frame->ebx * NS, 0);
-	return left && left < NS ? 1 : (int)divide64(left + NS / 2, NS, NULL);
-}
 
 /* ---- processor time: timers and limits that count ticks ---- */
 
@@ -379,20 +282,17 @@ static int sys_setitimer(struct trap_frame *frame)
 	if (frame->edx && give_timer(frame->ebx, frame->edx) != 0)
 		return -EFAULT;
 	if (frame->ebx == ITIMER_REAL)
-		set_alarm(value, interval);
+		alarm_set(value, interval);
 	else
 		set_tick_timer(frame->ebx - 1, value, interval);
 	return 0;
 }
 
-static const struct syscall calls[] SYSCALL_TABLE_REPLACING = {
+static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 13, "time", "p", sys_time },
-	{ 27, "alarm", "d", sys_alarm },
 	{ 78, "gettimeofday", "pp", sys_gettimeofday },
 	{ 104, "setitimer", "dpp", sys_setitimer },
 	{ 105, "getitimer", "dp", sys_getitimer },
-	{ 162, "nanosleep", "pp", sys_nanosleep },
-	{ 265, "clock_gettime", "dp", sys_clock_gettime },
 	{ 266, "clock_getres", "dp", sys_clock_getres },
 	{ 267, "clock_nanosleep", "dxpp", sys_clock_nanosleep },
 	{ 403, "clock_gettime64", "dp", sys_clock_gettime64 },

@@ -1,0 +1,72 @@
+"""The breadth only adds: a name means the same with it and without it. Ways to change what a
+name means are refused here; what is still allowed is listed with a reason."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+
+import pytest
+
+from labs.tools.course.exercises import lessons
+from labs.tools.course.source_lists import BREADTH, changes, kernels, linked
+from tests.support.building import ROOT
+from tests.tree.test_arrows import homes
+
+ROW = re.compile(r'\{\s*(\d+),\s*"(\w+)",\s*"[^"]*",\s*\w+\s*\}')
+TABLE = re.compile(r"struct syscall \w+\[\] SYSCALL_TABLE = \{(.*?)\n\};", re.DOTALL)
+
+# Files that a list of breadth takes away. All but the first two belong to a part of the core that
+# the same lesson replaces (kernel/README.md), or to its measurement.
+TAKEN = {
+    "fs/root.c": "a root with directories in place of a list of files; the two are to be one",
+    "fs/tty/tty.c": "a terminal with all settings in place of a plain one; the two are to be one",
+    "labs/lesson2/round_trip.asm": "lesson 2's measurement enters user mode without a program",
+    "labs/lesson2/tick_tax.c": "the same",
+    "labs/lesson3/trace_command.c": "lesson 3's measurement",
+    "kernel/linux/process/one_task.c": "goes with one program at a time: kernel/process/single.c",
+    "fs/proc/procfs_memory.c": "goes with the early allocator: procfs_pages.c has the buddy's",
+    "kernel/linux/memory/calls_slot.c": "goes with the space of one slot",
+    "mm/space_slot_map.c": "the same",
+}
+
+
+def fail_with(problems: Iterable[str]) -> None:
+    """Fails with one line a problem."""
+    if text := "\n".join(problems):
+        pytest.fail("\n" + text, pytrace=False)
+
+
+def test_lists_take_nothing_away() -> None:
+    """Lists of breadth name files to add."""
+    taken = {path for n in lessons() for path in changes(ROOT / f"labs/lesson{n}", BREADTH)[1]}
+    fail_with(f"-{path} in a list of breadth: let the core be general" for path in taken - {*TAKEN})
+    assert set(TAKEN) == taken, "TAKEN names what no list takes"
+
+
+def test_a_call_has_one_definition() -> None:
+    """In every kernel, with the breadth, a number is in one table; and a function's name too."""
+    for lesson in lessons():
+        found: dict[str, list[str]] = defaultdict(list)
+        for name in linked(lesson, ROOT):
+            if name.endswith(".c"):
+                for table in TABLE.findall((ROOT / name).read_text()):
+                    for number, _ in ROW.findall(table):
+                        found[number].append(name)
+        assert len(found) > 3 or lesson < 3
+        fail_with(
+            f"lesson {lesson}: call {number} is in {' and '.join(names)}"
+            for number, names in found.items()
+            if len(names) > 1
+        )
+
+
+def test_no_name_has_two_meanings() -> None:
+    """No kernel has two definitions of a global name: a weak one would give way silently."""
+    for lesson, kernel in kernels().items():
+        fail_with(
+            f"{lesson}: {symbol}() is in {' and '.join(here)}"
+            for symbol, names in homes().items()
+            if len(here := [name for name in names if name in kernel]) > 1
+        )
