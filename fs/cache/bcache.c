@@ -125,6 +125,7 @@ static void remember(struct cached_block *buffer, struct block_device *device, u
 	buffer->size = size;
 	buffer->references = 1;
 	buffer->verified = false;
+	buffer->is_first = false;
 	buffer->seal = NULL;
 	buffer->chain = *bucket;
 	*bucket = buffer;
@@ -353,8 +354,10 @@ static struct cached_block *merge(struct cached_block *left, struct cached_block
 	struct cached_block *first = NULL, **end = &first;
 
 	while (left != NULL && right != NULL) {
-		struct cached_block **lower =
-		    first_sector(left) <= first_sector(right) ? &left : &right;
+		bool is_left = left->is_first != right->is_first
+				   ? left->is_first
+				   : first_sector(left) <= first_sector(right);
+		struct cached_block **lower = is_left ? &left : &right;
 
 		*end = *lower;
 		end = &(*end)->sorted;
@@ -379,7 +382,8 @@ static struct cached_block *sort(struct cached_block **list, uint32_t count)
 	return merge(left, sort(list, count - count / 2));
 }
 
-/* In ascending order, because that is the shortest way for a disk's arm. */
+/* In ascending order, because that is the shortest way for a disk's arm; but what an inode on the
+ * disk is about to refer to before it. */
 int bcache_write_all(struct block_device *device)
 {
 	struct cached_block *list = NULL, *next;

@@ -31,6 +31,7 @@ struct cached_block {
 	enum block_purpose purpose; /* of its requests */
 	uint32_t verified;	    /* a note of the user; 0 after each read from disk */
 	bool is_dirty;		    /* newer than on the disk; set by bcache_mark_dirty only */
+	bool is_first;		    /* bcache_write_all writes it before others; the user's */
 	/* Called before the data goes to the disk or into a journal, to write its checksum. NULL:
 	 * nothing. The other members are the user's. */
 	void (*seal)(struct cached_block *buffer);
@@ -93,8 +94,9 @@ void bcache_mark_dirty(struct cached_block *buffer);
  * Returns 0, or the device's error: then it is still dirty. */
 int bcache_write(struct cached_block *buffer);
 
-/* Writes all dirty blocks of a device that nobody holds, in ascending order. Does not flush the
- * drive's own cache. Returns 0, or the first error; the others are written all the same. */
+/* Writes all dirty blocks of a device that nobody holds: in ascending order those with is_first,
+ * then the others. Does not flush the drive's own cache. Returns 0, or the first error; the others
+ * are written all the same. */
 int bcache_write_all(struct block_device *device);
 
 /* The blocks were freed: their cached contents are not written any more, and are dropped from the

@@ -268,15 +268,10 @@ static int may_write(struct cached_file *file, uint32_t index)
 	return file->ops->will_write ? file->ops->will_write(file, index) : 0;
 }
 
-/* What is after the end in the last page may have been written to by an area: not by this file any
- * more, once it is longer. */
 int cached_file_write(struct cached_file *file, struct buffer *from, uint64_t offset)
 {
 	uint32_t length = from->length, done = 0;
-	uint64_t size = file->ops->size(file);
 
-	if (offset > size)
-		cached_file_zero_tail(file, size);
 	while (done < length) {
 		uint32_t chunk = PAGE_SIZE - (uint32_t)(offset + done) % PAGE_SIZE;
 		int moved;

@@ -110,8 +110,6 @@ int cached_file_direct(struct cached_file *file, struct buffer *buffer, uint64_t
 
 	if (error)
 		return error;
-	if (write && offset > file->ops->size(file)) /* as cached_file_write */
-		cached_file_zero_tail(file, file->ops->size(file));
 	if (write)
 		cached_file_drop(file, first, end, false);
 	int moved = direct_runs(file, buffer, offset, write);

@@ -321,13 +321,15 @@ static bool must_be_cached(struct disk_inode *inode, uint64_t offset)
 	       offset >> shift << shift < inode->inode.size && disk_is_hole(inode, offset);
 }
 
-/* A write clears the bits that let a program run as its owner. */
+/* What an area has stored after the end, in the last page, is zeros once the file is longer. */
 static int write_in_turn(struct file *file, struct buffer *from, uint64_t offset)
 {
 	struct disk_inode *inode = disk_inode(file->inode);
 
 	if (file->flags & O_APPEND)
 		offset = file->inode->size;
+	if (offset > file->inode->size)
+		cached_file_zero_tail(&inode->pages, file->inode->size);
 	if (!(file->flags & O_DIRECT) || must_be_cached(inode, offset))
 		return cached_file_write(&inode->pages, from, offset);
 	int error = begin_write(inode);
@@ -348,15 +350,12 @@ static int disk_file_write(struct file *file, struct buffer *from, uint64_t offs
 	if (from->length > room)
 		from->length = room;
 	mutex_lock(&inode->turn);
-	int moved = write_in_turn(file, from, offset);
+	int moved = write_in_turn(file, from, offset), error = 0;
 
 	mutex_unlock(&inode->turn);
-	if (moved > 0 && (file->flags & O_DSYNC || disk_is_synchronous(inode))) {
-		int error = cached_file_sync(file, (file->flags & O_SYNC) != O_SYNC);
-
-		return error ? error : moved;
-	}
-	return moved;
+	if (moved > 0 && (file->flags & O_DSYNC || disk_is_synchronous(inode)))
+		error = cached_file_sync(file, (file->flags & O_SYNC) != O_SYNC);
+	return error ? error : moved;
 }
 
 static struct memory_object *disk_memory(struct file *file)

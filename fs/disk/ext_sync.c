@@ -115,9 +115,7 @@ int disk_finish(struct disk_inode *inode, int error)
 	if (error || !disk_is_synchronous(inode))
 		return error;
 	error = cached_file_write_back(&inode->pages, 0, UINT32_MAX);
-	int committed = disk_commit_inode(&inode->pages, false);
-
-	return error ? error : committed;
+	return error ? error : disk_commit_inode(&inode->pages, false);
 }
 
 /* ---- errors ---- */

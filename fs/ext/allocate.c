@@ -459,6 +459,7 @@ int ext_metadata_allocate(struct ext_inode *inode, uint64_t goal, struct cached_
 	}
 	error = bcache_get_zeroed(fs->device, block, fs->summary.block_size, out);
 	if (!error) {
+		(*out)->is_first = fs->journal == NULL; /* before the inode that gets it */
 		error = ext_change(fs, *out);
 		if (error)
 			bcache_put(*out);

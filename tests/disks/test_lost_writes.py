@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from labs.storage.crash.log import read_log
 from labs.tools.machine.qemu_command import DiskError, Drive
 from tests.disks.test_block_files import blank, programs, said, storage_config  # noqa: F401
 from tests.host.ext.images import MIB, debugfs, make_image, run_tool
@@ -86,3 +87,25 @@ def test_what_is_true_at_once(said, tmp_path):  # noqa: F811
     assert serial.count("no such name: -1, not flushed") == 4
     assert ",dirsync " in serial and ",sync " in serial
     run_tool("e2fsck", "-fn", str(image))
+
+
+def test_a_cut_of_ext2_keeps_what_a_file_had(said, tmp_path):  # noqa: F811
+    """Without a journal new blocks of pointers are written before inodes, as by Linux's fsync: once
+    it is safe, a file survives each cut between two requests, also while it becomes longer."""
+    image, log = blank(tmp_path / "b.img", 4 * MIB // 512), tmp_path / "log"
+    run_tool("mke2fs", "-q", "-F", "-t", "ext2", "-b", "1024", str(image))
+    disk = bytearray(image.read_bytes())
+    log.write_bytes(b"")
+    serial = said(
+        "mkdir /m; mount /dev/hdb /m; cd /m; seq 1 2000 >a; sync; for i in 1 2; do"
+        " seq 2001 60000 >>a; sync; truncate -s 8000 a; sync; done; cd /; umount /m; echo end",
+        drives=(Drive(image, 1, writable=True, log=log),),
+    ).serial
+    assert serial.endswith("end\n")
+    there, cut, first = [], tmp_path / "cut", "".join(f"{i}\n" for i in range(1, 2001))[:8000]
+    for entry in (each for each in read_log(log) if each.data):
+        disk[entry.sector * 512 : entry.sector * 512 + len(entry.data)] = entry.data
+        cut.write_bytes(disk)
+        run_tool("e2fsck", "-fy", str(cut), allowed=(0, 1))
+        there.append(run_tool("debugfs", "-R", "cat a", str(cut)).startswith(first))
+    assert there[-1] and there == sorted(there), there
