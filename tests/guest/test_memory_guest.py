@@ -13,7 +13,7 @@ from labs.tools.guest.initramfs import archive
 from labs.tools.guest.programs import guest_root
 from labs.tools.machine.machine import run
 from labs.tools.machine.qemu_command import Config
-from tests.support.building import first_is_fast, make, mentioned
+from tests.support.building import first_is_fast, make, mentioned, shared_folder
 from tests.support.memory_machine import GUEST_SECONDS, ROOT, WALL_SECONDS, compiled, said_by
 
 ELSEWHERE = {
@@ -27,7 +27,7 @@ ELSEWHERE = {
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory) -> Path:
     """The programs, compiled, in a folder for the guest's root."""
-    return compiled(tmp_path_factory.mktemp("programs"))
+    return shared_folder(tmp_path_factory, "memory-programs", compiled)
 
 
 def failures(output: str) -> set[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.building import shared_folder
 from tests.support.memory_machine import NS_AN_INSTRUCTION, compiled, said_by
 
 PAGES = (200 << 20) // 4096
@@ -20,7 +21,9 @@ NUMBER = re.compile(r"^([a-z-]+) (-?\d+)$", re.MULTILINE)
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory) -> Path:
     """The programs, in a folder for the guest's root."""
-    return compiled(tmp_path_factory.mktemp("programs"), "eater", "largefork")
+    return shared_folder(
+        tmp_path_factory, "space-programs", lambda place: compiled(place, "eater", "largefork")
+    )
 
 
 def numbers(output: str) -> dict[str, int]:

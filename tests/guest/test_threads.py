@@ -19,7 +19,7 @@ import pytest
 
 from labs.tools.machine.bounded import run_within
 from tests.host.units import SEED
-from tests.support.building import make
+from tests.support.building import make, shared_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted((ROOT / "tests/programs/threads").glob("*.c"))
@@ -37,13 +37,15 @@ PART = re.compile(r"^part (\S+)\n", re.MULTILINE)
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The program, compiled, in a folder for the guest's root."""
-    place = tmp_path_factory.mktemp("threads")
-    command = [*COMPILER, *map(str, SOURCES), "-o", str(place / "threads")]
-    try:
-        subprocess.run(command, check=True, capture_output=True, text=True)
-    except FileNotFoundError:
-        pytest.skip(f"there is no {COMPILER[0]} here")
-    return place
+
+    def compile_program(place: Path) -> None:
+        command = [*COMPILER, *map(str, SOURCES), "-o", str(place / "threads")]
+        try:
+            subprocess.run(command, check=True, capture_output=True, text=True)
+        except FileNotFoundError:
+            pytest.skip(f"there is no {COMPILER[0]} here")
+
+    return shared_folder(tmp_path_factory, "threads", compile_program)
 
 
 def parts_of(text: str) -> dict[str, str]:

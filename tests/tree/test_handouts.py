@@ -20,7 +20,7 @@ import pytest
 from labs.tools.course import reading
 from labs.tools.course.exercises import of_lesson
 from labs.tools.machine.bounded import run_within
-from tests.support.building import make
+from tests.support.building import make, shared_folder
 
 pytestmark = pytest.mark.slow
 
@@ -139,13 +139,15 @@ def fits(shown: str, line: str) -> bool:
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The handouts as Sphinx builds them; every warning is an error."""
-    out = tmp_path_factory.mktemp("pages")
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", "labs"]
-    done = subprocess.run(
-        [*command, str(out)], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return out
+
+    def make_pages(place: Path) -> None:
+        done = subprocess.run(
+            [*command, str(place)], cwd=ROOT, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    return shared_folder(tmp_path_factory, "pages", make_pages)
 
 
 @pytest.mark.slow

@@ -24,6 +24,7 @@ from tests.host.ext.images import (
     run_tool,
     write_blocks,
 )
+from tests.support.building import shared_folder
 
 SECONDS = 600  # for one run of the program
 
@@ -85,14 +86,28 @@ def ext() -> Host:
 @pytest.fixture(scope="session")
 def ext_source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with files of awkward sizes, names and kinds."""
-    return make_source(tmp_path_factory.mktemp("source") / "root", SEED)
+    place = shared_folder(
+        tmp_path_factory, "ext-source", lambda place: make_source(place / "root", SEED)
+    )
+    return place / "root"
 
 
 @pytest.fixture(scope="session")
 def ext_images(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Small images with 1 KiB blocks to damage, by name. Tests copy them."""
-    place = tmp_path_factory.mktemp("small")
-    root = place / "root"
+    options = {"ext2": PLAIN_2, "ext4": PLAIN_4, "default": DEFAULT_4}
+
+    def make_images(place: Path) -> None:
+        root = make_small_source(place / "root")
+        for name, option in options.items():
+            make_image(place / f"{name}.img", 4 * MIB, option, root)
+
+    place = shared_folder(tmp_path_factory, "ext-images", make_images)
+    return {name: place / f"{name}.img" for name in options}
+
+
+def make_small_source(root: Path) -> Path:
+    """What is in them."""
     (root / "dir").mkdir(parents=True)
     (root / "dir" / "a").write_bytes(b"a" * 5000)
     for number in range(12):
@@ -103,11 +118,7 @@ def ext_images(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     write_blocks(root / "many", 1024, range(0, 800, 2))  # 400 extents: a tree of depth 2
     write_blocks(root / "high", 1024, (0, 12, 267, 268, 65803, 65804, 262412))
     (root / "solid").write_bytes(random.Random(SEED).randbytes(200 * 1024))
-    options = {"ext2": PLAIN_2, "ext4": PLAIN_4, "default": DEFAULT_4}
-    return {
-        name: make_image(place / f"{name}.img", 4 * MIB, option, root)
-        for name, option in options.items()
-    }
+    return root
 
 
 @pytest.fixture
