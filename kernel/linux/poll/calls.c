@@ -260,7 +260,7 @@ static int get_deadline(uint32_t address, uint32_t unit, uint64_t *deadline)
 	} else {
 		if (copy_from_user(time, address, sizeof(time)))
 			return -EFAULT;
-		if (time[0] < 0 || time[1] < 0 || (unit == 1 && time[1] >= 1000 * MS))
+		if (time[0] < 0 || time[1] < 0 || (unit == 1 && (uint32_t)time[1] >= 1000 * MS))
 			return -EINVAL;
 		patience = (uint64_t)time[0] * 1000 * MS + (uint64_t)time[1] * unit;
 	}
