@@ -112,6 +112,11 @@ int ext_commit(struct ext_fs *fs)
 	return commit_result;
 }
 
+int cached_file_write_back(struct cached_file *file, uint32_t first, uint32_t end)
+{
+	return 0;
+}
+
 void cached_files_write_back(bool is_due)
 {
 }
