@@ -379,10 +379,22 @@ static int disk_directory_sync(struct file *file, bool data_only)
 	return cached_file_sync_of(&disk_inode(file->inode)->pages, file, false);
 }
 
+/* Where positions are hashes, the end of those, as on Linux. */
+static uint64_t directory_size(const struct file *file)
+{
+	struct disk_inode *directory = disk_inode(file->inode);
+
+	mutex_lock(&directory->mount->lock);
+	bool is_hashed = ext_is_hashed(&directory->ext);
+
+	mutex_unlock(&directory->mount->lock);
+	return is_hashed ? INT32_MAX : file->inode->size;
+}
+
 const struct file_ops disk_directory_ops = {
 	.open = disk_open,
 	.read = vfs_read_directory,
-	.size = vfs_file_size,
+	.size = directory_size,
 	.control = disk_control,
 	.sync = disk_directory_sync,
 };

@@ -202,6 +202,9 @@ int ext_find(const struct ext_inode *directory, const char *name, uint32_t lengt
 /* Says that a name leads to a directory that has another one already, which is damage: -EUCLEAN. */
 int ext_two_names(const struct ext_inode *directory, uint32_t number);
 
+/* Are positions in the directory hashes of names? May read its first block. */
+bool ext_is_hashed(const struct ext_inode *directory);
+
 /* The entries from a position on, as ext_list; *position (0: the first) moves after each entry that
  * was taken, and remains valid while names are added and removed. */
 int ext_iterate(const struct ext_inode *directory, uint64_t *position,

@@ -268,7 +268,7 @@ static int list_hashes(struct batch *batch, uint64_t *position, visitor *visit, 
 
 /* Is the directory a tree, or may it become one? A tree with a damaged root is none: its names are
  * in its blocks all the same. */
-static bool is_hashed(const struct ext_inode *directory)
+bool ext_is_hashed(const struct ext_inode *directory)
 {
 	struct ext_tree tree;
 
@@ -291,7 +291,7 @@ int ext_iterate(const struct ext_inode *directory, uint64_t *position, visitor *
 
 	if (!ext_is_directory(directory))
 		return -ENOTDIR;
-	if (!is_hashed(directory))
+	if (!ext_is_hashed(directory))
 		return list_blocks(&listing);
 	batch.names = page_alloc(0);
 	if (batch.names == NULL)

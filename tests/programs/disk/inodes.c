@@ -390,6 +390,7 @@ static void holes(void)
 	close(file);
 	file = open(".", O_RDONLY);
 	show_map("directory", file, 0, 1, 8);
+	say("its end", lseek64(file, 0, SEEK_END));
 	say("block", error_of(ioctl(file, 1, &block)));
 	close(file);
 }
