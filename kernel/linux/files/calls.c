@@ -234,7 +234,7 @@ transfer_at(struct file *file, bool is_allowed, const struct trap_frame *frame,
 	struct buffer buffer = buffer_of_user(frame->ecx, length);
 
 	if (!is_allowed || file->ops->is_stream ||
-	    is_beyond(wide(frame->esi, frame->edi), frame->edx))
+	    (frame->edi >= INT32_MAX && is_beyond(wide(frame->esi, frame->edi), frame->edx)))
 		return offset_error(file, is_allowed, frame) ?: -EINVAL;
 	if (!user_range_ok(frame->ecx, frame->edx))
 		return -EFAULT;
