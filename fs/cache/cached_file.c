@@ -140,19 +140,29 @@ static int pages_read(struct page_cache *cache, uint32_t index, struct page **pa
 	return 0;
 }
 
-/* Gives page `index` with a reference. */
-static inline int get_page(struct cached_file *file, uint32_t index, uint32_t least,
-			   struct page **page)
+/* Page `index` with a reference, if it is there; else NULL. */
+static inline struct page *find_page(const struct cached_file *file, uint32_t index)
 {
 	const struct cached_page *cached = page_cache_find(&file->cache, index);
 
-	if (!cached) {
-		set_window(file, index, least);
-		return page_cache_get(&file->cache.object, index, false, page);
-	}
+	if (!cached)
+		return NULL;
 	page_hold(cached->page);
-	*page = cached->page;
-	return 0;
+	return cached->page;
+}
+
+/* Reads one that is not there; an error leaves NULL in *page. */
+static int bring_page(struct cached_file *file, uint32_t index, uint32_t least, struct page **page)
+{
+	set_window(file, index, least);
+	return page_cache_get(&file->cache.object, index, false, page);
+}
+
+/* Gives page `index` with a reference. */
+static int get_page(struct cached_file *file, uint32_t index, uint32_t least, struct page **page)
+{
+	*page = find_page(file, index);
+	return *page ? 0 : bring_page(file, index, least, page);
 }
 
 /* ---- read and write ---- */
@@ -177,13 +187,15 @@ int cached_file_read(struct cached_file *file, struct buffer *to, uint64_t offse
 	uint32_t length = to->length, done = 0, chunk;
 	int moved = 0;
 
-	while ((chunk = bytes_at(file, offset + done, length - done)) > 0) {
+	while (done < length && (chunk = bytes_at(file, offset + done, length - done)) > 0) {
 		uint64_t at = offset + done;
-		struct page *page;
+		struct page *page = find_page(file, at >> PAGE_SHIFT);
 
-		moved = get_page(file, at >> PAGE_SHIFT, 1, &page);
-		chunk = bytes_at(file, at, chunk);
-		if (moved == 0) {
+		if (!page) {
+			moved = bring_page(file, at >> PAGE_SHIFT, 1, &page);
+			chunk = bytes_at(file, at, chunk);
+		}
+		if (page) {
 			moved = buffer_put(
 			    to, (uint8_t *)page_address(page) + (uint32_t)at % PAGE_SIZE, chunk);
 			page_release(page);
@@ -199,7 +211,7 @@ int cached_file_read(struct cached_file *file, struct buffer *to, uint64_t offse
 
 /* Writes from `from`, or (NULL) from `copy`, into a page that is there, or must be read. */
 static int write_old(struct cached_file *file, struct buffer *from, uint32_t index, uint32_t skip,
-		     uint32_t length, const void *copy)
+		     uint32_t length, const void *copy, struct cached_page **written)
 {
 	struct page *page;
 	int moved = get_page(file, index, 1, &page);
@@ -211,6 +223,7 @@ static int write_old(struct cached_file *file, struct buffer *from, uint32_t ind
 	moved = copy ? (int)length : buffer_take(from, to, length);
 	if (copy)
 		memcpy(to, copy, length);
+	*written = page_cache_find(&file->cache, index);
 	page_release(page);
 	return moved;
 }
@@ -218,7 +231,7 @@ static int write_old(struct cached_file *file, struct buffer *from, uint32_t ind
 /* Writes a page that is not there, and whose old contents do not matter; what is not written is
  * zeros. If the program's memory ends half-way, those of a page before the end do matter. */
 static int write_new(struct cached_file *file, struct buffer *from, uint32_t index, uint32_t skip,
-		     uint32_t length)
+		     uint32_t length, struct cached_page **written)
 {
 	bool is_old = index < pages_of(file->ops->size(file));
 	uint8_t *memory = page_alloc(0);
@@ -227,11 +240,11 @@ static int write_new(struct cached_file *file, struct buffer *from, uint32_t ind
 	if (moved > 0 && !page_cache_find(&file->cache, index) && (!is_old || moved == PAGE_SIZE)) {
 		memset(memory, 0, skip);
 		memset(memory + skip + moved, 0, PAGE_SIZE - skip - moved);
-		if (page_cache_insert(&file->cache, index, page_of(memory)))
+		if ((*written = page_cache_insert(&file->cache, index, page_of(memory))))
 			return moved;
 		moved = -ENOMEM;
 	} else if (moved > 0) {
-		moved = write_old(file, from, index, skip, moved, memory + skip);
+		moved = write_old(file, from, index, skip, moved, memory + skip, written);
 	}
 	if (memory)
 		page_free(memory, 0);
@@ -247,14 +260,15 @@ static int write_page(struct cached_file *file, struct buffer *from, uint64_t of
 	uint64_t size = file->ops->size(file);
 	bool is_new = (length == PAGE_SIZE || index >= pages_of(size)) &&
 		      !page_cache_find(&file->cache, index);
-	int moved = is_new ? write_new(file, from, index, skip, length)
-			   : write_old(file, from, index, skip, length, NULL);
+	struct cached_page *written;
+	int moved = is_new ? write_new(file, from, index, skip, length, &written)
+			   : write_old(file, from, index, skip, length, NULL, &written);
 
 	if (moved < 0)
 		return moved;
 	if (offset + moved > size)
 		file->ops->grow(file, offset + moved);
-	cached_file_mark_dirty(file, index, skip, moved);
+	cached_file_mark_dirty(file, written, skip, moved);
 	return moved;
 }
 
@@ -379,7 +393,8 @@ static int object_page(struct memory_object *object, uint32_t index, bool write,
 		uint64_t rest = file->ops->size(file) - ((uint64_t)index << PAGE_SHIFT);
 
 		if (!error && write)
-			cached_file_mark_dirty(file, index, 0, rest < PAGE_SIZE ? rest : PAGE_SIZE);
+			cached_file_mark_dirty(file, page_cache_find(&file->cache, index), 0,
+					       rest < PAGE_SIZE ? rest : PAGE_SIZE);
 		cached_file_count(file, -write);
 	}
 	return error == -ENOMEM || !error ? error : -EIO;

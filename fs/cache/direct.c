@@ -17,12 +17,12 @@ static void update_page(struct cached_file *file, uint64_t offset, const void *f
 			uint32_t length)
 {
 	uint32_t index = offset >> PAGE_SHIFT, skip = (uint32_t)offset % PAGE_SIZE;
-	const struct cached_page *cached = page_cache_find(&file->cache, index);
+	struct cached_page *cached = page_cache_find(&file->cache, index);
 
 	if (!cached || length == 0)
 		return;
 	memcpy((uint8_t *)page_address(cached->page) + skip, from, length);
-	cached_file_mark_dirty(file, index, skip, length);
+	cached_file_mark_dirty(file, cached, skip, length);
 }
 
 static void update_edges(struct cached_file *file, uint64_t offset, const uint8_t *run,

@@ -115,13 +115,13 @@ static uint8_t parts_of(const struct cached_file *file, uint32_t skip, uint32_t 
 	return (uint8_t)((1u << end) - (1u << first));
 }
 
-void cached_file_mark_dirty(struct cached_file *file, uint32_t index, uint32_t skip,
+void cached_file_mark_dirty(struct cached_file *file, struct cached_page *cached, uint32_t skip,
 			    uint32_t length)
 {
-	struct cached_page *cached = page_cache_find(&file->cache, index);
-
 	if (!cached || length == 0)
 		return;
+	uint32_t index = cached->node.key;
+
 	cached->parts = parts_of(file, skip, length) | (cached->is_dirty ? cached->parts : 0);
 	if (cached->is_dirty)
 		return;

@@ -112,8 +112,8 @@ extern void (*cached_files_after)(void);
 /* Zeros from `size` to the end of its page, if that is there. */
 void cached_file_zero_tail(struct cached_file *file, uint64_t size);
 
-/* The page was written to, in `length` bytes from `skip` on. */
-void cached_file_mark_dirty(struct cached_file *file, uint32_t index, uint32_t skip,
+/* The page was written to, in `length` bytes from `skip` on. NULL: it has left the cache. */
+void cached_file_mark_dirty(struct cached_file *file, struct cached_page *cached, uint32_t skip,
 			    uint32_t length);
 
 /* This many pages more are reserved but not dirty; or (change < 0) fewer. */
