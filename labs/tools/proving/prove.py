@@ -9,8 +9,9 @@ tests/mistakes?
 --sample tries K mutants a lesson, and K cheats and other ways in all; --changed those mutants and
 ways whose files git sees changed; --only those mutants, ways, mistakes and cheats whose names fit,
 such as "4.6-*". All three leave out the reference, and the handout of exercises that have none of
-these mutants; --sample and --changed leave out the mistakes: `make test` has tests of these. Exit
-status: 0 when all holds.
+these mutants; --sample and --changed leave out the mistakes: `make test` has tests of these.
+--sample has a mutant tried by the test that has to catch it, and does not count which of them the
+visible tests let live. Exit status: 0 when all holds.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -82,6 +84,7 @@ class Proof:
     errors: list[str] = field(default_factory=list)
     results: list[TestResult] = field(default_factory=list)
     is_whole: bool = True
+    has_visible: bool = True  # tests try the mutants, too: how many live is counted
 
     def add_submission(
         self,
@@ -204,7 +207,7 @@ def prepared(proof: Proof, work: Path) -> Proof:
         if lesson != STORAGE:
             hand_in_reference(lesson, work / "handed-in")
         proof.add_submission(REFERENCE, ROOT, work, work / "handed-in", thorough=True)
-    add_changes(proof, work, proof.mutants, mutant_job)
+    add_changes(proof, work, proof.mutants, partial(mutant_job, visible=proof.has_visible))
     add_changes(proof, work, proof.ways, way_job)
     for cheat in proof.cheats:
         lay_cheat(cheat, lesson, work / cheat.name)
@@ -242,7 +245,7 @@ def chosen(lesson: int, options: argparse.Namespace) -> Proof:
         cheats = [cheat for number, cheat in sampled(cheats_of, options) if number == lesson]
         ways = [way for number, way in sampled(ways_of, options) if number == lesson]
     whole = not (options.only or options.changed) and options.sample is None
-    return Proof(lesson, mutants, cheats, ways, is_whole=whole)
+    return Proof(lesson, mutants, cheats, ways, is_whole=whole, has_visible=options.sample is None)
 
 
 def sampled(
@@ -354,7 +357,8 @@ def table(proof: Proof, verdicts: Sequence[Verdict]) -> str:
         own = [each for each in verdicts if each.mutant.exercise == exercise.id]
         points = number(score.points) if score.tests else "-"
         full = number(by_name[exercise.id].points) if proof.is_whole else "-"
-        caught, alive = sum(not each.error for each in own), sum(each.survives for each in own)
+        caught = sum(not each.error for each in own)
+        alive = sum(each.survives for each in own) if proof.has_visible else "-"
         lines.append(
             f"{f'{exercise.id} {exercise.title}':<34}  {points:>7}  {full:>9}  "
             f"{len(own):>7}  {caught:>6}  {alive:>13}"

@@ -126,9 +126,9 @@ def changed_files(change: Change) -> dict[str, bytes]:
     return {path: text.encode() for path, text in files.items()}
 
 
-def mutant_job(mutant: Mutant, work: Path) -> Job:
-    """Makes the mutant's tree, and the job that runs its named test and the visible ones. Raises
-    MutantError."""
+def mutant_job(mutant: Mutant, work: Path, visible: bool = True) -> Job:
+    """Makes the mutant's tree, and the job that runs its named test and, with `visible`, those that
+    a student has. Raises MutantError."""
     if "/hidden/" not in mutant.caught_by:
         raise MutantError(f"{mutant.caught_by} is no hidden test")
     tree = work / mutant.job_name
@@ -137,7 +137,7 @@ def mutant_job(mutant: Mutant, work: Path) -> Job:
         name=mutant.job_name,
         tree=str(tree),
         exercise=mutant.exercise,
-        tests=(f"tests/{name_of(mutant.lesson)}/visible/", mutant.caught_by),
+        tests=(mutant.caught_by, *([f"tests/{name_of(mutant.lesson)}/visible/"] * visible)),
         modes=(mutant.mode,),
         seed=mutant.name,
     )
