@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "kernel/abi/fcntl.h"
+#include "kernel/lib/optional.h"
 #include "kernel/task/claim.h"
 #include "mm/user_copy.h"
 

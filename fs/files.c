@@ -18,7 +18,6 @@
 #include "kernel/lib/string.h"
 
 static struct pool pool = POOL_INITIALIZER(struct files);
-void (*files_closing)(const struct files *files, const struct file *file);
 
 /* Limits that are not set are all ones: none. */
 struct files *files_create(void)

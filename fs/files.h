@@ -35,8 +35,8 @@ struct files *files_copy(const struct files *files);
 /* Closes everything. */
 void files_destroy(struct files *files);
 
-/* Called when a descriptor is closed, before the file is released; NULL: nothing is called. */
-extern void (*files_closing)(const struct files *files, const struct file *file);
+/* Called when a descriptor is closed, before the file is released. */
+void files_closing(const struct files *files, const struct file *file) OPTIONAL;
 
 /* The open file of a descriptor, or NULL. */
 static inline struct file *files_get(const struct files *files, uint32_t descriptor)

@@ -35,8 +35,6 @@
 
 struct pool pipe_pool = POOL_INITIALIZER(struct pipe);
 
-bool (*pipe_made)(struct file *reader, struct file *writer);
-
 /* How much was written to the page of byte `at`. */
 static uint16_t *page_end(struct pipe *pipe, uint32_t at)
 {

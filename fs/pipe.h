@@ -42,5 +42,5 @@ bool pipe_leave(struct pipe *pipe, struct file *file);
 extern struct file_ops pipe_ops;
 
 /* Called for each pipe that is made, for a module that gives inodes to pipes. Returns false without
- * memory. NULL: there is no such module. */
-extern bool (*pipe_made)(struct file *reader, struct file *writer);
+ * memory. */
+bool pipe_made(struct file *reader, struct file *writer) OPTIONAL;

@@ -23,7 +23,6 @@
 #define FIRST_STACK (4 * PAGE_SIZE) /* in an area from the beginning; more when it is touched */
 #define ROOM	    32u		    /* pages for each space that there is: what it will write to */
 
-uint32_t (*stack_limit)(void);
 static struct pool spaces = POOL_INITIALIZER(struct space);
 static uint32_t shared_entry;
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "mm/space.h"
+#include "kernel/lib/optional.h"
 
 struct area;
 struct tree_node;
@@ -15,8 +16,8 @@ struct tree_node;
 /* A space with nothing but the page that all have; NULL without memory. */
 struct space *space_allocate(void);
 
-/* How far the stack of the current task's program may grow, in whole pages. NULL: STACK_USUAL. */
-extern uint32_t (*stack_limit)(void);
+/* How far the stack of the current task's program may grow, in whole pages. */
+uint32_t stack_limit(void) OPTIONAL;
 
 struct space {
 	uint32_t *directory;

@@ -37,8 +37,6 @@
 #define PERIOD_MS  1000
 #define DIRTY_PART 8u /* of the memory that was free at first */
 
-void (*cached_files_after)(void);
-
 static struct list dirty_files = LIST_EMPTY(dirty_files), writing = LIST_EMPTY(writing);
 static uint32_t begun; /* write-backs */
 static uint32_t dirty_pages, dirty_limit;

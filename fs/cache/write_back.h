@@ -11,6 +11,7 @@
 #include "kernel/task/lock.h"
 #include "kernel/task/task.h"
 #include "mm/page_cache.h"
+#include "kernel/lib/optional.h"
 
 struct cached_file;
 
@@ -104,8 +105,8 @@ void cached_file_reserve(struct cached_file *file, uint64_t *reserved, uint32_t 
  */
 void cached_files_start(void);
 
-/* Called by the thread after each turn, every second. NULL: nobody. */
-extern void (*cached_files_after)(void);
+/* Called by the thread after each turn, every second. */
+void cached_files_after(void) OPTIONAL;
 
 /* ---- for fs/cache's own files ---- */
 

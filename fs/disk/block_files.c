@@ -472,14 +472,13 @@ void block_file_show(struct block_device *device)
 }
 
 /* For sync: all files on disks, those of file systems too. */
-static void write_all(void)
+void vfs_sync_first(void)
 {
 	cached_files_write_back(false);
 }
 
 void block_files_initialize(void)
 {
-	vfs_sync_first = write_all;
 	for (struct block_device *device = block_first(); device; device = device->next)
 		make_file(device);
 }

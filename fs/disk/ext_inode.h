@@ -165,9 +165,6 @@ int disk_write_all(struct disk_mount *mount);
 /* struct filesystem's sync. */
 int disk_sync(struct inode *root, uint32_t *seen);
 
-/* Commits all mounts, if the last time is some seconds ago. */
-void disk_commit_old(void);
-
 /* ---- ext_reserve.c ---- */
 
 #define DISK_NAME_BLOCKS 32u /* that a change of names needs, at most, with their maps */

@@ -325,7 +325,10 @@ static void ext_start(void)
 						.unmount = disk_unmount };
 		filesystem_register(&types[i]);
 	}
-	machine_before_exit = vfs_shut_down;
-	cached_files_after = disk_commit_old;
 }
 STARTUP(ext_start)
+
+void machine_before_exit(void)
+{
+	vfs_shut_down();
+}

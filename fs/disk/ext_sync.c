@@ -166,7 +166,8 @@ int disk_sync(struct inode *root, uint32_t *seen)
 	return told ? told : error ? error : stored;
 }
 
-void disk_commit_old(void)
+/* Commits all mounts, if the last time is some seconds ago. */
+void cached_files_after(void)
 {
 	static uint64_t last;
 

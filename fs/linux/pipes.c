@@ -34,7 +34,7 @@ static struct file *with_inode(struct file *file, struct inode *inode)
 }
 
 /* An inode for a pipe without a name: fstat shows it, and /proc/PID/fd opens it once more. */
-static bool name_pipe(struct file *reader, struct file *writer)
+bool pipe_made(struct file *reader, struct file *writer)
 {
 	static uint32_t number;
 	struct inode *inode = pool_alloc(&nameless);
@@ -130,7 +130,6 @@ static int pipe_control(struct file *file, uint32_t command, uint32_t argument)
 static void pipes_start(void)
 {
 	fifo_file_ops = &pipe_ops;
-	pipe_made = name_pipe;
 	pipe_ops.open = pipe_open;
 	pipe_ops.release = pipe_close;
 	pipe_ops.poll = pipe_poll;

@@ -3,6 +3,7 @@
 
 #include "fs/proc/procfs_text.h"
 #include "fs/vfs/filesystem.h"
+#include "kernel/lib/optional.h"
 
 struct space;
 struct space_range;
@@ -37,8 +38,8 @@ struct procfs_memory {
 
 extern const struct procfs_memory *procfs_memory;
 
-/* Adds how many sectors were read from disks and written to them. NULL: there are no disks. */
-extern void (*procfs_traffic)(uint64_t *read, uint64_t *written);
+/* Adds how many sectors were read from disks and written to them. */
+void procfs_traffic(uint64_t *read, uint64_t *written) OPTIONAL;
 
 /* Writes one line for each range of a task's memory, and `more` after it, unless that is NULL. */
 void procfs_show_ranges(struct procfs_text *text, const struct task *task,

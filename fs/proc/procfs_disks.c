@@ -92,7 +92,7 @@ static int store_order(const void *unused, const char *line)
 }
 
 /* A partition's sectors are its drive's. */
-static void count_traffic(uint64_t *read, uint64_t *written)
+void procfs_traffic(uint64_t *read, uint64_t *written)
 {
 	for (const struct block_device *each = block_first(); each; each = each->next) {
 		uint64_t columns[BLOCK_COLUMNS];
@@ -115,6 +115,5 @@ static void disks_register(void)
 
 	for (unsigned i = 0; i < sizeof(entries) / sizeof(entries[0]); i++)
 		procfs_register(&entries[i]);
-	procfs_traffic = count_traffic;
 }
 STARTUP(disks_register)

@@ -90,8 +90,6 @@ static void show_slabs(struct procfs_text *text, const struct task *task)
 	}
 }
 
-void (*procfs_traffic)(uint64_t *read, uint64_t *written);
-
 /* Linux counts more than a hundred things there; what is missing is 0 for vmstat(8). */
 static void show_vmstat(struct procfs_text *text, const struct task *task)
 {

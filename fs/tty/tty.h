@@ -2,7 +2,6 @@
 #pragma once
 
 #include "fs/file.h"
-#include "kernel/lib/optional.h"
 
 #define TTY_DEVICE (5u << 8 | 1) /* /dev/console */
 

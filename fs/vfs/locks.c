@@ -17,7 +17,6 @@
 #include "fs/vfs/inode.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/list.h"
-#include "kernel/lib/startup.h"
 #include "kernel/task/wait.h"
 #include "mm/pool.h"
 
@@ -223,14 +222,8 @@ void locks_drop(struct inode *inode, const void *owner)
 }
 
 /* A table of descriptors has closed one of them. */
-static void drop_of_table(const struct files *files, const struct file *file)
+void files_closing(const struct files *files, const struct file *file)
 {
 	if (file->inode && file->inode->locks)
 		locks_drop(file->inode, files);
 }
-
-static void locks_start(void)
-{
-	files_closing = drop_of_table;
-}
-STARTUP(locks_start)

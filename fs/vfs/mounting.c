@@ -16,7 +16,6 @@
 #include "kernel/lib/string.h"
 #include "kernel/report/printk.h"
 
-void (*vfs_sync_first)(void);
 bool vfs_is_shutting_down;
 
 static void set_options(struct mount *mount, const struct mount_options *options)

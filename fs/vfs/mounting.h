@@ -9,6 +9,7 @@
 
 #include "fs/vfs/filesystem.h"
 #include "fs/vfs/inode.h"
+#include "kernel/lib/optional.h"
 
 /* Mounts `source`, a block device's path, or any text for a type that needs none, at a directory.
  * -ENODEV for an unknown type, -ENOTBLK, -ENOTDIR, -ENOMEM when there are too many mounts, or what
@@ -27,9 +28,9 @@ int vfs_unmount(struct inode *start, const char *path);
  * the old root, is found there again. */
 int vfs_change_root(const char *source, const char *type, const struct mount_options *options);
 
-/* Writes everything back: all mounts, and first what `vfs_sync_first` is for (NULL: nothing). */
+/* Writes everything back: all mounts, and first what `vfs_sync_first` is for. */
 int vfs_sync(void);
-extern void (*vfs_sync_first)(void);
+void vfs_sync_first(void) OPTIONAL;
 
 /* At the end of the machine: all mounts but the root are unmounted, and that is made read-only, as
  * far as they are not in use; then vfs_sync. */

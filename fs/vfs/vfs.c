@@ -25,8 +25,6 @@
 #include "kernel/abi/file.h"
 #include "kernel/lib/errno.h"
 
-uint64_t (*vfs_room)(uint64_t offset);
-
 /* For every kind of file, open or not; the file system does the rest. */
 int vfs_truncate(struct inode *inode, uint64_t size)
 {

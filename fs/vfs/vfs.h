@@ -13,7 +13,6 @@
 #include "fs/files.h"
 #include "fs/vfs/inode.h"
 #include "kernel/abi/file.h"
-#include "kernel/lib/optional.h"
 
 struct path;
 
@@ -64,8 +63,8 @@ int vfs_open_program(struct inode *start, const char *path, struct file **file);
 int vfs_make(struct inode *start, const char *path, uint32_t mode, uint32_t device);
 
 /* How many bytes the current process may write into a file from this offset on; 0 after it has been
- * told by a signal that it may not. NULL: nobody limits it. */
-extern uint64_t (*vfs_room)(uint64_t offset);
+ * told by a signal that it may not. */
+uint64_t vfs_room(uint64_t offset) OPTIONAL;
 
 /* The same for an open file, which without O_LARGEFILE does not reach 2 GiB. */
 static inline uint64_t vfs_room_of(const struct file *file, uint64_t offset)

@@ -11,8 +11,6 @@
 
 uint32_t machine_exit_status = 0xffffffff;
 
-void (*machine_before_exit)(void);
-
 void machine_exit(uint32_t status)
 {
 	if (machine_before_exit && status != EXIT_PANIC)

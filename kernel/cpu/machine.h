@@ -3,6 +3,8 @@
 
 #include <stdint.h>
 
+#include "kernel/lib/optional.h"
+
 /* Exit statuses, 0 to 63. Commands and tests use 0 (all went well) to 61. */
 #define EXIT_SUCCESS	 0
 #define EXIT_FAILURE	 1
@@ -19,9 +21,8 @@
  */
 extern uint32_t machine_exit_status;
 
-/* Called first by machine_exit, unless the kernel has panicked: files are written back. NULL:
- * nothing is to be done. */
-extern void (*machine_before_exit)(void);
+/* Called first by machine_exit, unless the kernel has panicked: files are written back. */
+void machine_before_exit(void) OPTIONAL;
 
 /*
  * Ends the run. QEMU's exit device (isa-debug-exit at EXIT_PORT) makes QEMU exit with

@@ -1,7 +1,6 @@
 /* The initial stack of a new program. */
 #pragma once
 
-#include "kernel/lib/optional.h"
 #include "kernel/process/exec_strings.h"
 #include "kernel/process/exec_elf.h"
 

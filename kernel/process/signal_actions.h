@@ -22,8 +22,9 @@ unsigned signal_send_group_cause(int32_t pgrp, int signal, const struct signal_c
 void signal_force(int signal, const struct signal_cause *cause);
 
 /* Which task of a program gets a signal that was sent to this one; called with interrupts disabled.
- * NULL: that one. */
-extern struct process *(*signal_receiver)(struct process *, int, const struct signal_cause *);
+ * Without it that one does. */
+struct process *signal_receiver(struct process *process, int signal,
+				const struct signal_cause *cause) OPTIONAL;
 
 /* Would this signal do nothing, because the process ignores it? */
 bool signal_is_ignored(const struct process *process, int signal);

@@ -21,7 +21,6 @@
 	 SIGNAL_BIT(SIGFPE))
 
 const struct signal_extras *signal_extras;
-struct process *(*signal_receiver)(struct process *, int, const struct signal_cause *);
 
 /* Would the signal do nothing? Init ignores every signal that it has no handler for. */
 bool signal_is_ignored(const struct process *process, int signal)

@@ -26,8 +26,6 @@
 
 #define COMMAND_SIZE 1024
 
-void (*first_task_prepare)(void);
-
 /* Waiting for a key, when the prompt polls. */
 static void rest(void)
 {

@@ -11,7 +11,6 @@
 #include "fs/vfs/mounting.h"
 #include "kernel/cpu/machine.h"
 #include "kernel/lib/errno.h"
-#include "kernel/lib/startup.h"
 #include "kernel/lib/string.h"
 #include "kernel/report/printk.h"
 #include "labs/lesson4/first_task.h"
@@ -39,7 +38,7 @@ static void mount_root(void)
 	printk("root: %s\n", device);
 }
 
-static void prepare(void)
+void first_task_prepare(void)
 {
 	char line[64];
 
@@ -47,9 +46,3 @@ static void prepare(void)
 		check("snapshot", line, snapshots_do(line));
 	mount_root();
 }
-
-static void root_start(void)
-{
-	first_task_prepare = prepare;
-}
-STARTUP(root_start)

@@ -10,11 +10,13 @@ from collections.abc import Iterable
 import pytest
 
 from labs.tools.course.exercises import lessons
+from labs.tools.course.rooms import part_of
 from labs.tools.course.source_lists import BREADTH, changes, kernels, linked
 from tests.support.building import ROOT
 from tests.tree.test_arrows import homes
 
 ROW = re.compile(r'\{\s*(\d+),\s*"(\w+)",\s*"[^"]*",\s*\w+\s*\}')
+POINTER = re.compile(r"^extern (?:const )?[\w ]+[ *]\(\*(\w+)\)\(", re.MULTILINE)
 TABLE = re.compile(r"struct syscall \w+\[\] SYSCALL_TABLE = \{(.*?)\n\};", re.DOTALL)
 
 # Files that a list of breadth takes away. All but the first two belong to a part of the core that
@@ -32,10 +34,24 @@ TAKEN = {
 }
 
 
+# Pointers to functions that breadth or storage sets while the kernel runs.
+SET = {
+    "keyboard_listener": "who gets what is typed: a terminal, or the prompt; it changes",
+    "page_reclaim": "the storage lab's kernel puts its cache of blocks before the core's pages",
+    "page_fault_watch": "the command `faults` begins and ends a measurement",
+}
+
+
 def fail_with(problems: Iterable[str]) -> None:
     """Fails with one line a problem."""
     if text := "\n".join(problems):
         pytest.fail("\n" + text, pytrace=False)
+
+
+def sources(*parts: str) -> dict[str, str]:
+    """The files of these parts that some kernel is linked from: name and text."""
+    names = sorted({name for kernel in kernels().values() for name in kernel})
+    return {name: (ROOT / name).read_text() for name in names if part_of(name) in parts}
 
 
 def test_lists_take_nothing_away() -> None:
@@ -70,3 +86,26 @@ def test_no_name_has_two_meanings() -> None:
             for symbol, names in homes().items()
             if len(here := [name for name in names if name in kernel]) > 1
         )
+
+
+def test_no_pointer_is_set_to_what_the_breadth_has() -> None:
+    """A function that the breadth adds is OPTIONAL; a pointer to one is set while the kernel runs,
+    and neither grep nor a debugger finds where it leads."""
+    headers = {
+        path.relative_to(ROOT).as_posix(): path.read_text()
+        for folder in ("kernel", "mm", "fs", "drivers", "labs")
+        for path in (ROOT / folder).rglob("*.h")
+    }
+    pointers = {name for text in headers.values() for name in POINTER.findall(text)}
+    found = {
+        pointer: name
+        for name, text in sources("breadth", "storage").items()
+        for pointer in pointers
+        if re.search(rf"^\t+{pointer} = ", text, re.MULTILINE)
+    }
+    fail_with(
+        f"{name} sets {pointer}: make it OPTIONAL (kernel/lib/optional.h)"
+        for pointer, name in found.items()
+        if pointer not in SET
+    )
+    assert set(SET) <= set(found), "SET names what nothing sets"

@@ -41,10 +41,6 @@ struct futex_waiter {
 
 static struct list waiters = LIST_EMPTY(waiters);
 
-struct futex_key (*futex_shared_key)(uint32_t address);
-int (*futex_bring)(uint32_t address);
-int (*futex_lock)(struct trap_frame *frame, uint32_t operation, uint64_t deadline);
-
 struct futex_key futex_key(uint32_t address, uint32_t operation)
 {
 	if (!(operation & FUTEX_PRIVATE) && futex_shared_key)

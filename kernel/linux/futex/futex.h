@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "kernel/lib/optional.h"
+
 struct memory_object;
 struct trap_frame;
 
@@ -18,7 +20,7 @@ struct futex_key {
 	uint64_t offset;
 	struct memory_object *object; /* that is `memory`, without a reference; or NULL */
 };
-extern struct futex_key (*futex_shared_key)(uint32_t address);
+struct futex_key futex_shared_key(uint32_t address) OPTIONAL;
 
 #define FUTEX_FLAGS	     0x180u /* of futex's operation: */
 #define FUTEX_PRIVATE	     0x080u /* the word is in no memory that spaces share */
@@ -52,12 +54,12 @@ int futex_change(uint32_t address, uint32_t (*change)(uint32_t word, uint32_t ar
 enum { FUTEX_LOCK = 6, FUTEX_UNLOCK, FUTEX_TRY_LOCK, FUTEX_LOCK2 = 13 };
 
 /* Does operations of locks that the kernel hands over (lock.c); the deadline is one of
- * time_ns(). NULL: there are none. */
-extern int (*futex_lock)(struct trap_frame *frame, uint32_t operation, uint64_t deadline);
+ * time_ns(). */
+int futex_lock(struct trap_frame *frame, uint32_t operation, uint64_t deadline) OPTIONAL;
 
 /* The owner of a lock of the current program has ended: those that wait look at the word again. */
 void futex_owner_died(uint32_t address);
 
-/* Makes a user address of the current task writable, or returns a negated errno. May sleep. NULL:
- * what a copy cannot reach is not there. */
-extern int (*futex_bring)(uint32_t address);
+/* Makes a user address of the current task writable, or returns a negated errno. May sleep.
+ * Without it what a copy cannot reach is not there. */
+int futex_bring(uint32_t address) OPTIONAL;

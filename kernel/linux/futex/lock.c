@@ -16,7 +16,6 @@
 #include "kernel/cpu/interrupts.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/list.h"
-#include "kernel/lib/startup.h"
 #include "kernel/linux/futex/futex.h"
 #include "kernel/process/process.h"
 #include "kernel/task/lock.h"
@@ -190,7 +189,7 @@ static int unlock(const struct trap_frame *frame)
 	return error;
 }
 
-static int operate(struct trap_frame *frame, uint32_t operation, uint64_t deadline)
+int futex_lock(struct trap_frame *frame, uint32_t operation, uint64_t deadline)
 {
 	switch (operation) {
 	case FUTEX_LOCK:
@@ -217,9 +216,3 @@ void futex_owner_died(uint32_t address)
 		wait_wake(&waiter->queue);
 	}
 }
-
-static void futex_locks_start(void)
-{
-	futex_lock = operate;
-}
-STARTUP(futex_locks_start)

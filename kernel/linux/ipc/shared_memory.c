@@ -19,7 +19,6 @@
 #include "kernel/abi/mman.h"
 #include "kernel/abi/shm.h"
 #include "kernel/lib/errno.h"
-#include "kernel/lib/startup.h"
 #include "kernel/linux/futex/futex.h"
 #include "kernel/linux/ipc/keys.h"
 #include "kernel/linux/files/calls.h"
@@ -343,7 +342,7 @@ static const struct syscall calls[] SYSCALL_TABLE = {
 /* ---- futexes ---- */
 
 /* Of memory that is not shared, each space has its own. */
-static struct futex_key key_of(uint32_t address)
+struct futex_key futex_shared_key(uint32_t address)
 {
 	const struct area *area = area_find(current->space, address);
 
@@ -356,14 +355,7 @@ static struct futex_key key_of(uint32_t address)
 	};
 }
 
-static int bring(uint32_t address)
+int futex_bring(uint32_t address)
 {
 	return space_fault(current->space, address, true, true);
 }
-
-static void shared_memory_initialize(void)
-{
-	futex_shared_key = key_of;
-	futex_bring = bring;
-}
-STARTUP(shared_memory_initialize)

@@ -22,4 +22,4 @@ int memory_map(const struct mapping *mapping, struct file *file);
 #define LIMIT_SPACE 9
 
 /* The stack's limit that getrlimit returns, in bytes, until a program has set it. */
-extern uint32_t usual_stack;
+extern const uint32_t usual_stack;

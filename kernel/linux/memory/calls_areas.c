@@ -5,7 +5,6 @@
 #include "fs/memory/ramfs_memory.h"
 #include "kernel/abi/mman.h"
 #include "kernel/lib/errno.h"
-#include "kernel/lib/startup.h"
 #include "kernel/linux/memory/limits.h"
 #include "kernel/linux/memory/pinned.h"
 #include "kernel/linux/files/calls.h"
@@ -33,26 +32,6 @@
 #define MAP_NONBLOCK   0x10000u
 #define MAP_HUGETLB    0x40000u
 #define MAP_SIZE_SHIFT 26 /* of the flags: log2 of the size of a page; 0: the usual one */
-
-#define STACK_MOST (512u << 20) /* mappings need room, too */
-
-/* What the program has set, or inherited. */
-static uint32_t limit_of_stack(void)
-{
-	const struct files *files = current->process ? current->process->files : NULL;
-	uint32_t soft = files ? files->limits[LIMIT_STACK].soft : UINT32_MAX;
-
-	if (soft == UINT32_MAX)
-		return STACK_USUAL;
-	return (soft < STACK_MOST ? soft : STACK_MOST) & -PAGE_SIZE;
-}
-
-static void stack_start(void)
-{
-	usual_stack = STACK_USUAL;
-	stack_limit = limit_of_stack;
-}
-STARTUP(stack_start)
 
 /* A break that cannot be set stays where it is. Clearing memory may sleep: without the claim
  * another task of the program would see the old break meanwhile. */

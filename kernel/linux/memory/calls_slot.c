@@ -13,6 +13,8 @@
 #define ADVICE_LAST	 23u
 #define ADVICE_REFUSED	 0x45600u /* bits: it would change what a child sees, or a file */
 
+const uint32_t usual_stack = SPACE_STACK;
+
 /* Puts the file's bytes into memory that is mapped already; it ends with the file. */
 static int read_file(const struct mapping *mapping, struct file *file, uint32_t address)
 {

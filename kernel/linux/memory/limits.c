@@ -13,6 +13,21 @@
 #include "mm/space_layout.h"
 #include "mm/space_map.h"
 
+#define STACK_MOST (512u << 20) /* mappings need room, too */
+
+/* What the program has set, or inherited. */
+uint32_t stack_limit(void)
+{
+	const struct files *files = current->process ? current->process->files : NULL;
+	uint32_t soft = files ? files->limits[LIMIT_STACK].soft : UINT32_MAX;
+
+	if (soft == UINT32_MAX)
+		return STACK_USUAL;
+	return (soft < STACK_MOST ? soft : STACK_MOST) & -PAGE_SIZE;
+}
+
+const uint32_t usual_stack = STACK_USUAL;
+
 /* What RLIMIT_DATA counts: private, writable, and no stack. */
 #define DATA_MASK (SPACE_WRITE | AREA_SHARED | AREA_STACK)
 #define DATA	  SPACE_WRITE

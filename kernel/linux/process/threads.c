@@ -19,7 +19,6 @@
 #include "kernel/abi/errno.h"
 #include "kernel/abi/signal_handler.h"
 #include "kernel/cpu/interrupts.h"
-#include "kernel/lib/startup.h"
 #include "kernel/lib/string.h"
 #include "kernel/linux/futex/futex.h"
 #include "kernel/linux/ipc/keys.h"
@@ -163,7 +162,7 @@ static void kill_others(const struct process *leader)
 	interrupts_restore(enabled);
 }
 
-static const struct use *used_by_ended(const struct process *leader)
+const struct use *use_of_ended(const struct process *leader)
 {
 	return &thread_of(leader)->ended;
 }
@@ -338,9 +337,9 @@ static void stop_or_continue(const struct process *leader, const struct process 
 }
 
 /* The task that it was sent to, if that does not block it; or another one that does not. If all
- * block it, the leader keeps it (signal_adopt in signals/mask.c). Any context, with interrupts
+ * block it, the leader keeps it (signal_adopt). Any context, with interrupts
  * disabled. */
-static struct process *receiver(struct process *process, int signal,
+struct process *signal_receiver(struct process *process, int signal,
 				const struct signal_cause *cause)
 {
 	struct process *leader = process->leader, *chosen = process;
@@ -359,7 +358,7 @@ static struct process *receiver(struct process *process, int signal,
 }
 
 /* One that the leader was sent itself stays there. */
-static void adopt(uint64_t set)
+void signal_adopt(uint64_t set)
 {
 	struct process *process = current->process, *leader = process->leader;
 	struct process_signals *from = &leader->signals;
@@ -407,11 +406,3 @@ static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 311, "set_robust_list", "xd", sys_set_robust_list },
 	{ 312, "get_robust_list", "dxx", sys_get_robust_list },
 };
-
-static void threads_initialize(void)
-{
-	use_of_ended = used_by_ended;
-	signal_receiver = receiver;
-	signal_adopt = adopt;
-}
-STARTUP(threads_initialize)

@@ -49,8 +49,6 @@ static void add_memory(struct task_counts *sum, const struct space *space)
 		sum->most_pages = pages;
 }
 
-const struct use *(*use_of_ended)(const struct process *leader);
-
 /* The task that runs was charged at the last tick or switch. */
 void use_add(struct use *sum, const struct task *task)
 {

@@ -174,8 +174,6 @@ static int build_plain(struct trap_frame *frame, uint32_t address, int signal,
 	return 0;
 }
 
-uint32_t (*signal_overrun)(int32_t timer);
-
 struct linux_signal_info signal_info(int signal, const struct signal_cause *cause)
 {
 	bool is_timer = cause->code == SI_TIMER && signal_overrun;

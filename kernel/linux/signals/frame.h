@@ -7,6 +7,7 @@
 #include "kernel/abi/signal_handler.h"
 #include "kernel/cpu/trap.h"
 #include "kernel/process/process.h"
+#include "kernel/lib/optional.h"
 
 /*
  * Makes user mode continue in the handler of a signal: saves the program's registers on its stack,
@@ -18,9 +19,8 @@ int signal_frame_build(struct trap_frame *frame, int signal, const struct signal
 /* The siginfo of a signal that a program takes. */
 struct linux_signal_info signal_info(int signal, const struct signal_cause *cause);
 
-/* How often the current program's timer of this number came while its signal waited; NULL: there
- * are no such timers. */
-extern uint32_t (*signal_overrun)(int32_t timer);
+/* How often the current program's timer of this number came while its signal waited. */
+uint32_t signal_overrun(int32_t timer) OPTIONAL;
 
 /* Restores the registers and the blocked signals from before the handler. Returns the value of eax.
  * An invalid frame restores nothing, and is a SIGSEGV. */

@@ -4,7 +4,6 @@
 #include "kernel/cpu/interrupts.h"
 #include "kernel/process/signal_actions.h"
 
-void (*signal_adopt)(uint64_t set);
 struct wait_queue signal_sent;
 
 void signal_block(uint64_t blocked)

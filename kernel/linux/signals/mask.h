@@ -4,10 +4,11 @@
 #include <stdint.h>
 
 #include "kernel/task/wait.h"
+#include "kernel/lib/optional.h"
 
 /* Signals of the set that were sent to the current task's program, and that all its tasks blocked,
- * are the current task's from now on. NULL: every program is one task. */
-extern void (*signal_adopt)(uint64_t set);
+ * are the current task's from now on. */
+void signal_adopt(uint64_t set) OPTIONAL;
 
 /* Wakes whenever a signal is sent to a program, where programs may have threads. */
 extern struct wait_queue signal_sent;

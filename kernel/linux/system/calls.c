@@ -203,10 +203,6 @@ static uint32_t narrow(uint64_t limit)
 	return limit < LIMIT_NOTHING ? (uint32_t)limit : LIMIT_NOTHING;
 }
 
-void (*watch_processor_time)(void);
-
-uint32_t usual_stack = SPACE_STACK;
-
 /* What the kernel has room for, whatever programs ask for. */
 static uint32_t most_of(uint32_t resource)
 {
@@ -306,7 +302,7 @@ static int sys_prlimit64(struct trap_frame *frame)
 }
 
 /* For writing: the limit is how large a file may get. */
-static uint64_t room_for_process(uint64_t offset)
+uint64_t vfs_room(uint64_t offset)
 {
 	const struct files *files = current->process ? current->process->files : NULL;
 	uint32_t limit = files ? files->limits[LIMIT_SIZE].soft : LIMIT_NOTHING;
@@ -355,7 +351,6 @@ static void limits_start(void)
 	static struct procfs_entry limits = { .name = "limits", .show = show_limits };
 
 	procfs_register_task(&limits);
-	vfs_room = room_for_process;
 }
 STARTUP(limits_start)
 

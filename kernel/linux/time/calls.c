@@ -6,7 +6,6 @@
 #include "kernel/abi/signal_handler.h"
 #include "kernel/lib/divide.h"
 #include "kernel/lib/errno.h"
-#include "kernel/lib/startup.h"
 #include "kernel/linux/process/usage.h"
 #include "kernel/linux/time/processor_time.h"
 #include "kernel/syscall/syscall.h"
@@ -215,19 +214,13 @@ static void look_at_use(struct timer *timer)
 }
 
 /* It starts with the first use, so that other kernels do not pay for it. */
-static void watch(void)
+void watch_processor_time(void)
 {
 	static struct timer every_tick;
 
 	if (!timer_is_running(&every_tick))
 		timer_start(&every_tick, time_ns(), look_at_use);
 }
-
-static void watch_register(void)
-{
-	watch_processor_time = watch;
-}
-STARTUP(watch_register)
 
 /* A tick more than is asked for, as in Linux: the one that has begun may be nearly over. */
 static void set_tick_timer(uint32_t timer, uint64_t value, uint64_t interval)
@@ -236,7 +229,7 @@ static void set_tick_timer(uint32_t timer, uint64_t value, uint64_t interval)
 
 	state[NEXT] = value ? ns_used(timer) + value + NS_PER_TICK : 0;
 	state[INTERVAL] = interval;
-	watch();
+	watch_processor_time();
 }
 
 /* ---- getitimer, setitimer ---- */

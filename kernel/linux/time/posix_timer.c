@@ -13,7 +13,6 @@
 #include "kernel/abi/signal_handler.h"
 #include "kernel/cpu/interrupts.h"
 #include "kernel/lib/errno.h"
-#include "kernel/lib/startup.h"
 #include "kernel/linux/time/interval_timer.h"
 #include "kernel/linux/signals/frame.h"
 #include "kernel/process/family.h"
@@ -90,7 +89,7 @@ static struct signal_timer *find(int32_t number)
 	return NULL;
 }
 
-static uint32_t overrun_of(int32_t number)
+uint32_t signal_overrun(int32_t number)
 {
 	const struct signal_timer *timer = find(number);
 
@@ -226,9 +225,3 @@ static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 408, "timer_gettime64", "dp", sys_timer_gettime64 },
 	{ 409, "timer_settime64", "dxpp", sys_timer_settime64 },
 };
-
-static void signal_timers_start(void)
-{
-	signal_overrun = overrun_of;
-}
-STARTUP(signal_timers_start)

@@ -143,8 +143,6 @@ int block_file_claim(struct block_device *device, bool is_claimed)
 
 /* ---- files without a cache ---- */
 
-void (*cached_files_after)(void);
-
 void cached_file_initialize(struct cached_file *file, const struct cached_file_ops *ops)
 {
 	*file = (struct cached_file){ .ops = ops };
@@ -240,8 +238,6 @@ void files_set(struct file **place, struct file *file)
 {
 	*place = file;
 }
-
-void (*machine_before_exit)(void);
 
 char *path_page(void)
 {

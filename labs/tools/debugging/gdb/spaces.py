@@ -34,7 +34,7 @@ READ, WRITE, EXECUTE, PROTECTION = 1, 2, 4, 7
 SHARED, STACK, COPIED = 8, 16, 32
 SPACE_SHARED = 0xBFFFF000
 STACK_USUAL, STACK_GAP = 8 << 20, 1 << 20
-STACK_MOST, LIMIT_STACK = 512 << 20, 3  # kernel/linux/memory/calls_areas.c
+STACK_MOST, LIMIT_STACK = 512 << 20, 3  # kernel/linux/memory/limits.c
 NO_LIMIT = 0xFFFFFFFF
 
 AREAS_AT_MOST = 65536
@@ -270,8 +270,7 @@ def space_of(task: Task) -> Space:
 def stack_limit(task: Task) -> int:
     """How far the stack of the task's program may grow, in bytes: what it has set, if the kernel
     asks for that."""
-    asked = optional("stack_limit")
-    if asked is None or not pointer(asked) or not task.files:
+    if gdb.lookup_global_symbol("stack_limit") is None or not task.files:
         return STACK_USUAL
     soft = int(structure("files", task.files)["limits"][LIMIT_STACK]["soft"])
     return STACK_USUAL if soft == NO_LIMIT else min(soft, STACK_MOST) & -PAGE_SIZE
