@@ -62,7 +62,7 @@ struct files *files_copy(const struct files *files)
 
 	if (!copy)
 		return NULL;
-	*copy = *files;
+	memcpy(copy, files, sizeof(*copy));
 	copy->slots = copy->first;
 	if (files->count > FILES_INLINE && !reach(copy, files->count - 1)) {
 		pool_free(&pool, copy);

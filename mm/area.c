@@ -136,11 +136,19 @@ struct area *area_find(const struct space *space, uint32_t address)
 	return area;
 }
 
+/* In the order of their starts areas are in that of their ends, too. */
 struct area *area_from(const struct space *space, uint32_t address)
 {
-	struct area *area = area_find(space, address);
+	struct area *area = space->recent, *best = NULL;
 
-	return area ? area : area_of(tree_at_least(space->areas, address));
+	if (area && address >= area_start(area) && address < area->end)
+		return area;
+	for (area = area_of(space->areas); area;) {
+		if (area->end > address)
+			best = area;
+		area = area_of(best == area ? area->node.left : area->node.right);
+	}
+	return best;
 }
 
 uint32_t area_gap(const struct space *space, uint32_t low, uint32_t high, uint32_t length)

@@ -34,12 +34,10 @@ void process_fetch(struct process *child, struct wait_news *news)
 {
 	const struct task *task = child->task;
 
-	*news = (struct wait_news){
-		.status = child->has_continued ? WAIT_STATUS_GOES_ON : child->status,
-		.user_ticks = task->user_ticks + child->children_user_ticks,
-		.system_ticks = task->system_ticks + child->children_system_ticks,
-		.counts = child->children_counts,
-	};
+	news->status = child->has_continued ? WAIT_STATUS_GOES_ON : child->status;
+	news->user_ticks = task->user_ticks + child->children_user_ticks;
+	news->system_ticks = task->system_ticks + child->children_system_ticks;
+	news->counts = child->children_counts;
 	child->has_stopped = child->has_continued = false;
 }
 
