@@ -48,6 +48,7 @@ struct disk_mount {
 	/* When inodes were last evicted with changes, by their numbers modulo EVICTED: */
 	uint32_t evicted_in[EVICTED];
 	struct write_errors errors;
+	struct kept_name absent; /* in no table: a name that was not there */
 	struct disk_mount *next;
 };
 

@@ -64,11 +64,16 @@ static int finish_names(struct inode *directory, int error)
 
 /* ---- is it still as the walk found it? ---- */
 
+/* Before every name that is added: what was noted as absent may be there after that. */
 static int check_absent(struct inode *directory, const struct name *name)
 {
+	struct kept_name *absent = &disk_inode(directory)->mount->absent;
 	uint32_t number;
-	int error = ext_find(ext_of(directory), name->text, name->length, &number);
+	int error = -ENOENT;
 
+	if (!kept_name_is(absent, directory, name))
+		error = ext_find(ext_of(directory), name->text, name->length, &number);
+	absent->parent = 0;
 	if (directory->links == 0)
 		return -ENOENT;
 	return error == -ENOENT ? 0 : error ? error : -ESTALE;
@@ -116,6 +121,8 @@ static int disk_lookup(struct inode *directory, const struct name *name, struct 
 	struct disk_mount *mount = begin(directory);
 	int error = ext_find(ext_of(directory), name->text, name->length, &number);
 
+	if (error == -ENOENT && name->length <= KEPT_NAME)
+		kept_name_note(&mount->absent, directory, name);
 	if (!error)
 		error = disk_inode_get(mount, number, &inode);
 	if (error)

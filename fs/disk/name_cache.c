@@ -9,8 +9,8 @@
  * So a name is freed with its inode, and nothing else has to be freed. A name that is about to
  * change is forgotten before the directory is changed, with the mount's lock, and comes back when
  * it is found again; so to find one needs no lock. Of a long name only the hash and the length are
- * kept, which tell another name of the same inode from it, and it is not found in the table. That a
- * name is not there is not kept.
+ * kept, which tell another name of the same inode from it, and it is not found in the table. Of
+ * names that are not there, a mount notes the one that was looked for last: it may be made now.
  *
  * The directory's number is enough: a directory that is removed has no entries.
  */
@@ -46,6 +46,15 @@ struct kept_name *kept_name_find(const struct inode *directory, const struct nam
 	return kept;
 }
 
+void kept_name_note(struct kept_name *kept, const struct inode *directory, const struct name *name)
+{
+	*kept = (struct kept_name){ .filesystem = directory->filesystem,
+				    .parent = directory->number,
+				    .hash = name->hash,
+				    .length = name->length };
+	memcpy(kept->text, name->text, name->length > KEPT_NAME ? 0 : name->length);
+}
+
 void kept_name_set(struct kept_name *kept, const struct inode *directory, const struct name *name)
 {
 	struct kept_name **bucket = bucket_of(directory->number, name->hash);
@@ -53,14 +62,10 @@ void kept_name_set(struct kept_name *kept, const struct inode *directory, const 
 	kept_name_forget(kept);
 	if (name_is(name, ".."))
 		return;
-	*kept = (struct kept_name){ .chain = *bucket,
-				    .filesystem = directory->filesystem,
-				    .parent = directory->number,
-				    .hash = name->hash,
-				    .length = name->length };
+	kept_name_note(kept, directory, name);
 	if (name->length > KEPT_NAME)
 		return;
-	memcpy(kept->text, name->text, name->length);
+	kept->chain = *bucket;
 	*bucket = kept;
 }
 

@@ -25,5 +25,6 @@ bool kept_name_is(const struct kept_name *kept, const struct inode *directory,
 		  const struct name *name);
 
 /* The inode has been found, or made, by this name; and its name is about to change. */
+void kept_name_note(struct kept_name *kept, const struct inode *directory, const struct name *name);
 void kept_name_set(struct kept_name *kept, const struct inode *directory, const struct name *name);
 void kept_name_forget(struct kept_name *kept);

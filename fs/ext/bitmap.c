@@ -125,7 +125,7 @@ static uint32_t checksum_mask(const struct ext_fs *fs)
 
 static uint32_t checksum_of(const struct ext_fs *fs, const struct about *of, const uint8_t *bits)
 {
-	return ext_crc32c(fs->seed, bits, of->covered) & checksum_mask(fs);
+	return crc32c(fs->seed, bits, of->covered) & checksum_mask(fs);
 }
 
 static void set_checksum(const struct ext_fs *fs, struct ext_group_desc *descriptor,
@@ -252,7 +252,7 @@ static int get_new(struct ext_fs *fs, uint32_t group, struct ext_group_desc *des
 	if (!error)
 		error = ext_change(fs, *out);
 	changed.bg_flags &= (uint16_t)~of->uninit;
-	set_checksum(fs, &changed, kind, ext_crc32c(fs->seed, (*out)->data, of->covered));
+	set_checksum(fs, &changed, kind, crc32c(fs->seed, (*out)->data, of->covered));
 	if (!error)
 		error = ext_group_write(fs, group, &changed);
 	if (!error)
@@ -368,8 +368,7 @@ static uint32_t new_checksum(const struct ext_fs *fs, const struct about *of, co
 	if (length > sizeof(turned))
 		return checksum_of(fs, of, bits);
 	fill(turned, first % 8, count, true);
-	return of->checksum ^
-	       crc32c_zeros(ext_crc32c(0, turned, length), of->covered - byte - length);
+	return of->checksum ^ crc32c_zeros(crc32c(0, turned, length), of->covered - byte - length);
 }
 
 int ext_bitmap_change(struct ext_fs *fs, uint32_t group, struct ext_group_desc *descriptor,

@@ -35,14 +35,14 @@ uint32_t ext_checksum_seed(const struct ext_fs *fs)
 {
 	if (ext_has_incompat(fs, EXT_INCOMPAT_CSUM_SEED))
 		return fs->super.s_checksum_seed;
-	return ext_crc32c(~0u, fs->super.s_uuid, sizeof(fs->super.s_uuid));
+	return crc32c(~0u, fs->super.s_uuid, sizeof(fs->super.s_uuid));
 }
 
 static uint32_t inode_seed(const struct ext_fs *fs, uint32_t number, uint32_t generation)
 {
-	uint32_t crc = ext_crc32c(fs->seed, &number, sizeof(number));
+	uint32_t crc = crc32c(fs->seed, &number, sizeof(number));
 
-	return ext_crc32c(crc, &generation, sizeof(generation));
+	return crc32c(crc, &generation, sizeof(generation));
 }
 
 uint32_t ext_inode_seed(const struct ext_inode *inode)
@@ -52,7 +52,7 @@ uint32_t ext_inode_seed(const struct ext_inode *inode)
 
 uint32_t ext_super_checksum(const struct ext_super_block *super)
 {
-	return ext_crc32c(~0u, super, offsetof(struct ext_super_block, s_checksum));
+	return crc32c(~0u, super, offsetof(struct ext_super_block, s_checksum));
 }
 
 /* Of the whole descriptor, as large as it is on the disk, with its checksum as 0. */
@@ -62,11 +62,11 @@ static uint16_t group_crc32c(const struct ext_fs *fs, uint32_t group,
 	static const uint8_t zeros[1024 - sizeof(*descriptor)];
 	uint32_t size = fs->summary.descriptor_size;
 	struct ext_group_desc copy = *descriptor;
-	uint32_t crc = ext_crc32c(fs->seed, &group, sizeof(group));
+	uint32_t crc = crc32c(fs->seed, &group, sizeof(group));
 
 	copy.bg_checksum = 0;
-	crc = ext_crc32c(crc, &copy, size < sizeof(copy) ? size : sizeof(copy));
-	return (uint16_t)ext_crc32c(crc, zeros, size > sizeof(copy) ? size - sizeof(copy) : 0);
+	crc = crc32c(crc, &copy, size < sizeof(copy) ? size : sizeof(copy));
+	return (uint16_t)crc32c(crc, zeros, size > sizeof(copy) ? size - sizeof(copy) : 0);
 }
 
 /* The older one leaves the checksum out instead. */
@@ -101,14 +101,14 @@ uint32_t ext_inode_checksum(const struct ext_fs *fs, uint32_t number,
 	uint32_t crc = inode_seed(fs, number, disk->first.i_generation);
 	size_t from = low + sizeof(zero);
 
-	crc = ext_crc32c(crc, bytes, low);
-	crc = ext_crc32c(crc, &zero, sizeof(zero));
+	crc = crc32c(crc, bytes, low);
+	crc = crc32c(crc, &zero, sizeof(zero));
 	if (ext_inode_has(fs, disk, high + sizeof(zero))) {
-		crc = ext_crc32c(crc, bytes + from, high - from);
-		crc = ext_crc32c(crc, &zero, sizeof(zero));
+		crc = crc32c(crc, bytes + from, high - from);
+		crc = crc32c(crc, &zero, sizeof(zero));
 		from = high + sizeof(zero);
 	}
-	return ext_crc32c(crc, bytes + from, fs->inode_size - from);
+	return crc32c(crc, bytes + from, fs->inode_size - from);
 }
 
 /* ---- what was read is compared ---- */
@@ -152,7 +152,7 @@ int ext_extent_verify(const struct ext_inode *inode, const struct cached_block *
 
 	if (!ext_has_checksums(inode->fs))
 		return 0;
-	checksum = ext_crc32c(ext_inode_seed(inode), node, (size_t)(end - buffer->data));
+	checksum = crc32c(ext_inode_seed(inode), node, (size_t)(end - buffer->data));
 	if (found == checksum)
 		return 0;
 	ext_corrupt_inode(inode, "extent node in block %ju: " EXT_CHECKSUM_WRONG, buffer->block,
@@ -186,12 +186,11 @@ uint32_t ext_attributes_checksum(const struct ext_fs *fs, uint64_t block, const 
 {
 	const size_t at = offsetof(struct ext_xattr_header, h_checksum);
 	const uint32_t zero = 0;
-	uint32_t crc = ext_crc32c(fs->seed, &block, sizeof(block));
+	uint32_t crc = crc32c(fs->seed, &block, sizeof(block));
 
-	crc = ext_crc32c(crc, data, at);
-	crc = ext_crc32c(crc, &zero, sizeof(zero));
-	return ext_crc32c(crc, data + at + sizeof(zero),
-			  fs->summary.block_size - at - sizeof(zero));
+	crc = crc32c(crc, data, at);
+	crc = crc32c(crc, &zero, sizeof(zero));
+	return crc32c(crc, data + at + sizeof(zero), fs->summary.block_size - at - sizeof(zero));
 }
 
 void ext_attributes_seal(const struct ext_fs *fs, uint64_t block, uint8_t *data)

@@ -41,9 +41,9 @@ static uint32_t *node_checksum(uint8_t *data, uint32_t size, uint32_t at, uint32
 
 	if (entries->limit >= room || entries->count > entries->limit)
 		return NULL;
-	*sum = ext_crc32c(*sum, data, at + entries->count * sizeof(*entries));
-	*sum = ext_crc32c(*sum, &tail->dt_reserved, sizeof(tail->dt_reserved));
-	*sum = ext_crc32c(*sum, &zero, sizeof(zero));
+	*sum = crc32c(*sum, data, at + entries->count * sizeof(*entries));
+	*sum = crc32c(*sum, &tail->dt_reserved, sizeof(tail->dt_reserved));
+	*sum = crc32c(*sum, &zero, sizeof(zero));
 	return &tail->dt_checksum;
 }
 
@@ -56,7 +56,7 @@ static uint32_t *names_checksum(uint8_t *data, uint32_t size, uint32_t *sum)
 	if (tail->det_reserved_zero1 != 0 || tail->det_rec_len != sizeof(*tail) ||
 	    tail->det_reserved_ft != EXT_DIR_TAIL_TYPE)
 		return NULL;
-	*sum = ext_crc32c(*sum, data, end);
+	*sum = crc32c(*sum, data, end);
 	return &tail->det_checksum;
 }
 

@@ -193,12 +193,6 @@ int ext_mapping_block(const struct ext_inode *inode, uint64_t block, struct cach
 int ext_map_pointers(const struct ext_inode *inode, uint64_t logical, struct ext_mapping *out);
 int ext_map_extents(const struct ext_inode *inode, uint64_t logical, struct ext_mapping *out);
 
-/* Continues a CRC-32C (Castagnoli), bits not inverted. */
-static inline uint32_t ext_crc32c(uint32_t crc, const void *data, size_t length)
-{
-	return crc32c(crc, data, length);
-}
-
 /* ---- to change (fs/ext/change.c) ---- */
 
 /* A change of at most `blocks` blocks begins, and ends: journal_begin and journal_end, or nothing

@@ -128,7 +128,7 @@ static uint64_t order_of_name(const struct batch *batch, const struct ext_name *
 	if (name->length <= 2 && memcmp(name->text, "..", name->length) == 0)
 		return (uint64_t)(name->length - 1) << 32;
 	return (uint64_t)ext_name_hash(fs, batch->version, name) << 31 |
-	       (ext_crc32c(~0u, name->text, name->length) >> 1 | 1);
+	       (crc32c(~0u, name->text, name->length) >> 1 | 1);
 }
 
 /* An entry's place in the batch; the last one makes room if it must. */

@@ -26,9 +26,9 @@ static struct ext_orphan_tail *tail_of(const struct cached_block *buffer)
 
 static uint32_t checksum(const struct ext_inode *file, const struct cached_block *buffer)
 {
-	uint32_t sum = ext_crc32c(ext_inode_seed(file), &buffer->block, sizeof(buffer->block));
+	uint32_t sum = crc32c(ext_inode_seed(file), &buffer->block, sizeof(buffer->block));
 
-	return ext_crc32c(sum, buffer->data, entries_of(file->fs) * sizeof(uint32_t));
+	return crc32c(sum, buffer->data, entries_of(file->fs) * sizeof(uint32_t));
 }
 
 /* Either the list has the orphan, or the file still has it. */

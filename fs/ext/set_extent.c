@@ -119,7 +119,7 @@ static void seal(const struct ext_inode *inode, const struct level *level)
 		return;
 	tail = (struct ext_extent_tail *)&level->node->entries[level->node->header.eh_max];
 	length = (uint32_t)((uint8_t *)tail - level->buffer->data);
-	tail->et_checksum = ext_crc32c(ext_inode_seed(inode), level->buffer->data, length);
+	tail->et_checksum = crc32c(ext_inode_seed(inode), level->buffer->data, length);
 }
 
 /* Puts keys right after a node's first entry may have changed; and seals what changed. */
