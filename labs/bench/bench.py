@@ -21,7 +21,7 @@ from pathlib import Path
 
 from labs.bench import shares
 from labs.bench.shares import Shares, SharesError
-from labs.bench.table import Peer, Side, replace_table, table
+from labs.bench.table import Peer, Side, age_of, replace_table, table
 from labs.tools.guest.initramfs import archive, folder, regular
 from labs.tools.guest.package import PackageError
 from labs.tools.machine import linux
@@ -173,6 +173,7 @@ def compare(kernel: Path, programs: Sequence[Path], sharer: Path) -> int:
     except PackageError as error:
         print(table(ours, {}), shares.table(our_shares), sep="\n")
         print(f"Linux was not measured, and the tables are as they were: {error}", file=sys.stderr)
+        print(age_of(README))
         return 0
     all_shares = our_shares | shares_linux(linux_path, sharer)
     figures = table(ours, measure_linux(linux_path, programs))

@@ -17,6 +17,7 @@ from labs.bench.table import (
     SMALL,
     START,
     STOP,
+    age_of,
     over_budget,
     replace_table,
     sides_of,
@@ -88,6 +89,33 @@ def stale(kept, measured):
 
 
 # ---- both kernels -------------------------------------------------------------------------------
+
+
+def test_no_kernel_does_with_less_than_the_processor_needs(ours):
+    least = {(each.program, each.row): each.least for each in OPERATIONS}
+    assert [key for key, figure in ours.items() if figure <= least.get(key, 0)] == []
+
+
+def test_a_table_tells_when_it_is_older_than_the_kernel(tmp_path):
+    """Commits of other files do not make it old."""
+
+    def commit(name: str) -> None:
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(path.read_text() + "more\n" if path.exists() else "new\n")
+        words = ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "x"]
+        for command in (["add", "."], words):
+            subprocess.run(["git", "-C", tmp_path, *command], check=True)
+
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    table_file = tmp_path / "bench/TABLE.md"
+    commit("mm/area.c")
+    commit("bench/TABLE.md")
+    commit("tests/test_area.py")
+    assert age_of(table_file) == ""
+    commit("mm/area.c")
+    commit("kernel/exit.c")
+    assert age_of(table_file) == "TABLE.md is older than the kernel: 2 commits have changed it."
 
 
 @pytest.mark.slow
@@ -181,8 +209,8 @@ def test_a_table_can_be_read_again():
 
 def test_ratio_and_budget_are_in_the_table():
     ours, linux = some_figures(50), some_figures(200)
-    assert "| getpid, `int 0x80` | 200 | 50 | 0.25 | at most 80 |\n" in table(ours, linux)
-    assert "| getpid, `sysenter` | - | 51 |  | below Linux |\n" in table(ours, {})
+    assert "| getpid, `int 0x80` | 200 | 50 | 0.25 | at most 80 | 11 |\n" in table(ours, linux)
+    assert "| getpid, `sysenter` | - | 51 |  | below Linux | 20 |\n" in table(ours, {})
 
 
 def test_what_is_over_its_budget():

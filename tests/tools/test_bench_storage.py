@@ -20,6 +20,10 @@ def side(instructions: float) -> dict[str, Figure]:
     return {row: Figure(instructions, instructions / 2, 1, 0.5) for row in storage.ROWS}
 
 
+def test_the_program_and_the_plugin_are_compiled(tmp_path):
+    assert all(each.stat().st_size > 0 for each in storage.compile_all(tmp_path))
+
+
 def test_two_marks_are_a_row():
     found = figures(SAID, [1000, 10, 2000, 110, 5000, 200, 5500, 200])
     assert found["create"] == Figure(100, 10, 0, 0)
@@ -39,10 +43,10 @@ def test_counts_of_functions_and_halts(tmp_path):
 
 
 def test_the_tables():
-    assert "| stat, of 10,000 files | 4,000 | 1,000 | 0.25 | 0.25 | 1.00 | 1.00 |\n" in table(
+    assert "| stat, of 10,000 files | 4,000 | 1,000 | 0.25 | 0.25 | 1.00 | 1.00 | 256 |\n" in table(
         side(1000), side(4000)
     )
-    assert "| stat, of 10,000 files | - | 1,000 |  |  | - | 1.00 |\n" in table(side(1000), {})
+    assert "| stat, of 10,000 files | - | 1,000 |  |  | - | 1.00 | 256 |\n" in table(side(1000), {})
     assert "| dma-polled | 7 instructions, idle 50 % |" in mode_table({"dma-polled": side(7)})
     found = side(100) | {"extents_512": Figure(110, 0, 1.03, 0)}
     assert "of 512 bytes of a file by extents takes +3.0 % requests and +10.0 %" in comparison(
