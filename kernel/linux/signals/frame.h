@@ -32,3 +32,6 @@ bool signal_stack_holds(const struct linux_signal_stack *stack, uint32_t esp);
 /* Could one more real-time signal wait that is sent with a cause of the sender's? Signals below
  * SIGNAL_QUEUED need no room. */
 bool signal_has_room(const struct process *process, int signal);
+
+/* Is the signal of the timer of this number pending here? Any context, with interrupts disabled. */
+bool signal_has_timer(const struct process_signals *signals, int signal, int32_t timer);

@@ -55,13 +55,28 @@ bool signal_has_room(const struct process *process, int signal)
 	       count_pending() < (limit < QUEUED_MAX ? limit : QUEUED_MAX);
 }
 
+static bool is_of_timer(const struct signal_cause *cause, int32_t timer)
+{
+	return cause->code == SI_TIMER && cause->pid == timer;
+}
+
+bool signal_has_timer(const struct process_signals *signals, int signal, int32_t timer)
+{
+	const struct queued_signal *each = signals->queue;
+
+	while (each && !(each->signal == signal && is_of_timer(&each->cause, timer)))
+		each = each->next;
+	return each || (signals->pending & SIGNAL_BIT(signal) &&
+			is_of_timer(&signals->causes[signal - 1], timer));
+}
+
 /* Without memory, or beyond the limit, the signal is pending once less. */
 static bool queue_signal(struct process_signals *signals, int signal,
 			 const struct signal_cause *cause)
 {
 	struct queued_signal **end = &signals->queue;
 
-	if (signal < SIGNAL_QUEUED)
+	if (signal < SIGNAL_QUEUED && cause->code != SI_TIMER)
 		return false;
 	struct queued_signal *made = queued.used < QUEUED_MAX ? pool_alloc(&queued) : NULL;
 

@@ -5,6 +5,8 @@
  *	comes, and its signal is not pending	it is sent, with the timer's number and value
  *	comes, and its signal is still pending	counted: timer_getoverrun(2) tells it
  *
+ * Each timer has a signal of its own, although others with this number may be pending.
+ *
  * Called by system calls, and by the tick.
  */
 #include "kernel/linux/time/posix_timer.h"
@@ -52,10 +54,12 @@ static int32_t program_of_current(void)
 	return current->process->leader->task->pid;
 }
 
-static bool is_pending(const struct process *leader, uint64_t bit)
+/* Has no task of the program taken the timer's last signal yet? */
+static bool is_pending(const struct process *leader, const struct signal_timer *timer)
 {
-	for (struct process *each = process_next(NULL); each; each = process_next(each))
-		if (each->leader == leader && each->signals.pending & bit)
+	for (struct task *task = task_next(NULL); task; task = task_next(task))
+		if (task->process && task->process->leader == leader &&
+		    signal_has_timer(&task->process->signals, timer->signal, timer->number))
 			return true;
 	return false;
 }
@@ -67,7 +71,7 @@ static void expire(struct timer *timer)
 	struct process *process = process_find(mine->task);
 	const struct signal_cause cause = { SI_TIMER, { .pid = mine->number }, mine->value };
 
-	if (process && mine->signal && is_pending(process->leader, SIGNAL_BIT(mine->signal))) {
+	if (process && mine->signal && is_pending(process->leader, mine)) {
 		mine->overrun++;
 	} else if (process && mine->signal) {
 		mine->overrun = 0;

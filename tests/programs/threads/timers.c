@@ -69,6 +69,38 @@ static void absolute(timer_t timer, clockid_t clock)
 	say("a time that has passed comes at once", times);
 }
 
+/* Two whose time is the same, with one signal, which another sender may have sent before: a task
+ * that waits for each of them would wait for ever if one were lost. */
+static void at_once(int signal, int others)
+{
+	struct sigevent event = { .sigev_signo = signal, .sigev_notify = SIGEV_SIGNAL };
+	struct itimerspec setting = after(0, 0);
+	const struct timespec at_most = { 0, 1 };
+	timer_t timers[2];
+	sigset_t set, before;
+	int sum = 0, count = 0;
+	siginfo_t info;
+
+	sigemptyset(&set);
+	sigaddset(&set, signal);
+	pthread_sigmask(SIG_BLOCK, &set, &before);
+	for (int i = 0; i < others; i++)
+		sigqueue(getpid(), signal, (union sigval){ 100 });
+	clock_gettime(CLOCK_MONOTONIC, &setting.it_value);
+	for (int i = 0; i < 2; i++) {
+		event.sigev_value.sival_int = i + 1;
+		timer_create(CLOCK_MONOTONIC, &event, &timers[i]);
+		timer_settime(timers[i], TIMER_ABSTIME, &setting, NULL);
+	}
+	rest(3 * PERIOD);
+	for (; sigtimedwait(&set, &info, &at_most) == signal; count++)
+		sum += info.si_value.sival_int + 1000 * info.si_overrun;
+	say("signals", count);
+	say("each one's value", sum);
+	say("deleted", timer_delete(timers[0]) + timer_delete(timers[1]));
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 static void notice(union sigval what)
 {
 	value = what.sival_int;
@@ -189,6 +221,9 @@ void part_timers(void)
 	absolute(timer, CLOCK_MONOTONIC);
 	absolute(day, CLOCK_REALTIME);
 	others(timer);
+	at_once(SIGRTMIN, 0);
+	at_once(SIGRTMIN, 3);
+	at_once(SIGUSR2, 0);
 	threads();
 	say("delete", timer_delete(timer) + timer_delete(day) + timer_delete(none));
 	say("twice", timer_delete(day) == 0 ? 0 : errno);
