@@ -90,6 +90,7 @@ int area_copy(struct space *to, const struct area *area)
 	if (!copy)
 		return -ENOMEM;
 	*copy = *area;
+	copy->flags &= ~AREA_PINNED; /* a child's memory is not: mlock(2) */
 	insert(to, copy);
 	return 0;
 }

@@ -27,9 +27,6 @@
 
 #define TURN (1u << 20) /* bytes, after which others may run */
 
-struct space *__real_space_copy(struct space *space);
-struct space *__wrap_space_copy(struct space *space);
-
 int populate(uint32_t start, uint32_t end)
 {
 	for (; start < end; start += PAGE_SIZE) {
@@ -66,7 +63,6 @@ static int pin(struct space *space, uint32_t start, uint32_t end, uint32_t pinne
 {
 	const struct area *area;
 
-	space->pinning |= pinned ? PINS_SOME : 0;
 	while (start < end && (area = area_from(space, start)) && area_start(area) < end) {
 		uint32_t from = start > area_start(area) ? start : area_start(area);
 		uint32_t to = end < area->end ? end : area->end;
@@ -136,16 +132,6 @@ static int sys_munlockall(struct trap_frame *frame)
 {
 	current->space->pinning = 0;
 	return pin(current->space, 0, STACK_END, 0, false);
-}
-
-/* A child's memory is not pinned. */
-struct space *__wrap_space_copy(struct space *space)
-{
-	struct space *copy = __real_space_copy(space);
-
-	if (copy && space->pinning)
-		pin(copy, 0, STACK_END, 0, false);
-	return copy;
 }
 
 static const struct syscall calls[] SYSCALL_TABLE = {

@@ -12,7 +12,6 @@ struct space;
 /* Bits of a space's `pinning`. */
 #define PINS_NEW    1u /* MCL_FUTURE: what is mapped from now on is pinned, too */
 #define PINS_LAZILY 2u /* MCL_ONFAULT: and its pages come when they are touched */
-#define PINS_SOME   4u /* an area of it is pinned, or was */
 
 /* Gives the current task's program every page of [start, end), whole pages, as if it had touched
  * it: for writing, where it may write and the memory is its own. Ends at the first that it cannot
