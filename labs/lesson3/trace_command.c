@@ -4,7 +4,7 @@
  *
  *	trace off	run /bin/callcost null		the call alone
  *	trace ring	run /bin/callcost null		with a record in the ring
- *	trace printk	run /bin/callcost null 511	a call that prints a line on the console
+ *	trace printk	run /bin/callcost null 510	a call that prints a line on the console
  */
 #include "kernel/lib/string.h"
 #include "kernel/report/monitor.h"
@@ -22,7 +22,7 @@ static int print_getpid(struct trap_frame *frame)
 }
 
 static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 511, "print_getpid", "", print_getpid },
+	{ 510, "print_getpid", "", print_getpid },
 };
 
 static int run_trace(int count, char **words)
@@ -32,6 +32,6 @@ static int run_trace(int count, char **words)
 }
 
 static const struct command commands[] COMMAND_TABLE = {
-	{ "trace", "off|ring|printk", "how system calls are recorded; printk: see call 511", 1,
+	{ "trace", "off|ring|printk", "how system calls are recorded; printk: see call 510", 1,
 	  run_trace },
 };
