@@ -94,12 +94,12 @@ void descriptors_initialize(void (*double_fault)(void))
 	load_tables();
 }
 
-/* With interrupts disabled, at a task switch. The next write to FS or GS sees the new descriptor.
- */
+/* FS and GS are null before the first one changes: an interrupt in between loads both again, with a
+ * fault if the descriptor has gone. The program's own selectors are in its trap frame. */
 void descriptors_set_thread_local(const struct thread_segments *segments)
 {
+	__asm__ volatile("movl %0, %%fs\n\tmovl %0, %%gs" : : "r"(0) : "memory");
 	gdt[THREAD_LOCAL / 8] = segments->packed[0];
 	gdt[THREAD_LOCAL / 8 + 1] = segments->packed[1];
 	gdt[THREAD_LOCAL / 8 + 2] = segments->packed[2];
-	__asm__ volatile("movl %0, %%fs\n\tmovl %0, %%gs" : : "r"(0));
 }

@@ -37,6 +37,7 @@ NAMES = {
 WITH_ERROR_CODE = {10, 11, 12, 13, 14, 17, 21, 29, 30}
 KERNEL_CODE, INTERRUPTS = 0x08, 0x200
 COM1 = 0x3F8
+THREAD_LOCAL, PRESENT = 0x3B, 0x00CFF2000000FFFF  # a program's selector, and its descriptor
 
 
 @pytest.fixture
@@ -126,6 +127,25 @@ def test_selectors_are_named(raised):
     """Error code bits: an external event, the table, the entry (Intel SDM volume 3, 6.13)."""
     assert "(error code 0x1228): entry 581 of the GDT" in raised(13, 0x1228)
     assert "entry 3 of the IDT, during an external event" in raised(13, 3 * 8 + 3)
+
+
+def test_an_interrupt_finds_no_selector_without_descriptor(guest_config):
+    """When a program's descriptors go, GS is null before: between any two instructions an interrupt
+    may come, and its return loads GS."""
+    with halted(SimpleNamespace(stuck=[]), guest_config("")) as machine:
+        machine.run_to("prompt")
+        before, place = machine.registers(), machine.tables()["GDT"][0] + (THREAD_LOCAL & ~7)
+        machine.write(place, struct.pack("<Q", PRESENT))
+        stack = before["esp"] - 0x100
+        machine.write(stack, struct.pack("<2I", before["eip"], machine.text(bytes(24))))
+        machine.set(esp=stack, eip=machine.address("descriptors_set_thread_local"), gs=THREAD_LOCAL)
+        seen = set()
+        while machine.registers()["eip"] != before["eip"]:
+            is_there = machine.read(place, 8) == struct.pack("<Q", PRESENT)
+            seen.add((machine.registers()["gs"], is_there))
+            machine.step()
+        assert seen >= {(THREAD_LOCAL, True), (0, False)}
+        assert not [each for each in seen if each[0] and not each[1]]
 
 
 def test_triple_fault_is_explained(guest):
