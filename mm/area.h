@@ -55,7 +55,8 @@ uint32_t area_gap(const struct space *space, uint32_t low, uint32_t high, uint32
 int area_put(struct space *space, uint32_t start, uint32_t end, const struct area *form);
 
 /* Puts a copy of an area at the same place in another space, which has no area there: without
- * AREA_PINNED, which no child has (mlock(2)). It stays apart from its neighbours. Returns 0 or -ENOMEM. */
+ * AREA_PINNED, which no child has (mlock(2)). It stays apart from its neighbours. Returns 0 or
+ * -ENOMEM. */
 int area_copy(struct space *to, const struct area *area);
 
 /* Removes the parts of areas in [start, end), and the pages there. Returns 0; or -ENOMEM, and
