@@ -34,7 +34,9 @@ void process_fetch(struct process *child, struct wait_news *news)
 {
 	const struct task *task = child->task;
 
-	news->status = child->has_continued ? WAIT_STATUS_GOES_ON : child->status;
+	news->status = child->has_continued				 ? WAIT_STATUS_GOES_ON
+		       : child->has_stopped && task->life != TASK_ZOMBIE ? child->stop_status
+									 : child->status;
 	news->user_ticks = task->user_ticks + child->children_user_ticks;
 	news->system_ticks = task->system_ticks + child->children_system_ticks;
 	news->counts = child->children_counts;

@@ -48,6 +48,7 @@ struct process {
 	uint32_t waits_for;	    /* WAIT_CLONES, WAIT_ALL, of its wait that is under way */
 	int32_t death_signal;	    /* sent to it when its parent ends; 0: none (prctl) */
 	int32_t status;		    /* as wait4 tells it */
+	int32_t stop_status;	    /* of a leader: the same, while its program is stopped; or 0 */
 	struct claim setting_break; /* of the leader: brk is under way */
 	bool has_stopped, has_continued; /* news that the parent has not fetched */
 	bool is_borrowing;		 /* uses the space of its parent, which waits (vfork) */

@@ -44,19 +44,21 @@ void signal_restart_call(struct trap_frame *frame)
 }
 
 /* Sleeps until SIGCONT or SIGKILL. The terminal does not stop a group that no process could
- * continue.
+ * continue. The first task of a program that stops tells the parent.
  */
 static void stop(int signal)
 {
-	struct process *process = current->process;
+	struct process *leader = current->process->leader;
 	bool is_from_terminal = signal != SIGSTOP;
 
-	if (is_from_terminal && process_group_is_orphaned(process))
+	if (is_from_terminal && process_group_is_orphaned(leader))
 		return;
-	process->status = signal << 8 | STATUS_STOPPED;
-	process->has_stopped = true;
-	process->has_continued = false;
-	process_notify_parent(process, CLD_STOPPED, signal);
+	if (!leader->stop_status) {
+		leader->stop_status = signal << 8 | STATUS_STOPPED;
+		leader->has_stopped = true;
+		leader->has_continued = false;
+		process_notify_parent(leader, CLD_STOPPED, signal);
+	}
 	sched_sleep(TASK_STOPPED);
 }
 

@@ -54,18 +54,20 @@ void process_notify_parent(struct process *process, int32_t code, int32_t status
  * SIGKILL. */
 static void cancel_opposite(struct process *process, int signal)
 {
+	struct process *leader = process->leader;
+
 	if (SIGNAL_BIT(signal) & SIGNALS_STOP)
 		process->signals.pending &= ~SIGNAL_BIT(SIGCONT);
 	if (signal == SIGCONT)
 		process->signals.pending &= ~SIGNALS_STOP;
-	if (process->task->life != TASK_STOPPED || (signal != SIGCONT && signal != SIGKILL))
-		return;
-	if (signal == SIGCONT) {
-		process->has_stopped = false;
-		process->has_continued = true;
-		process_notify_parent(process, CLD_CONTINUED, SIGCONT);
+	if (signal == SIGCONT && leader->stop_status) {
+		leader->stop_status = 0;
+		leader->has_stopped = false;
+		leader->has_continued = true;
+		process_notify_parent(leader, CLD_CONTINUED, SIGCONT);
 	}
-	sched_continue(process->task);
+	if (signal == SIGCONT || signal == SIGKILL)
+		sched_continue(process->task);
 }
 
 /* Synchronous signals are delivered first, then the lowest number. 0: the set is empty. */

@@ -318,7 +318,8 @@ static bool takes(const struct process *process, uint64_t bit)
 static void stop_or_continue(const struct process *leader, const struct process *chosen, int signal)
 {
 	uint64_t bit = SIGNAL_BIT(signal);
-	bool stops = (bit & SIGNALS_STOP) && leader->signals.actions[signal - 1].handler == 0;
+	bool stops = (bit & SIGNALS_STOP) && leader->signals.actions[signal - 1].handler == 0 &&
+		     !(chosen->signals.blocked & bit);
 
 	for (struct process *each = next_of(leader, NULL); each; each = next_of(leader, each)) {
 		if (each == chosen)
@@ -345,12 +346,14 @@ struct process *signal_receiver(struct process *process, int signal,
 	struct process *leader = process->leader, *chosen = process;
 
 	wait_wake(&signal_sent);
-	if (thread_of(leader)->followers == 0 || (cause && cause->code == SI_TKILL) ||
-	    (cause && cause->code == SI_TIMER && process != leader))
+	if (thread_of(leader)->followers == 0)
 		return process;
-	if (!takes(chosen, SIGNAL_BIT(signal)))
+	bool is_its_own =
+	    cause && (cause->code == SI_TKILL || (cause->code == SI_TIMER && process != leader));
+
+	if (!is_its_own && !takes(chosen, SIGNAL_BIT(signal)))
 		chosen = next_of(leader, NULL);
-	while (chosen && !takes(chosen, SIGNAL_BIT(signal)))
+	while (!is_its_own && chosen && !takes(chosen, SIGNAL_BIT(signal)))
 		chosen = next_of(leader, chosen);
 	chosen = chosen ? chosen : leader;
 	stop_or_continue(leader, chosen, signal);

@@ -27,6 +27,7 @@ Of calls that are answered, these parts are refused or have less effect than on 
 
 - clone: EINVAL for memory, descriptors or the working directory that two processes share (other
   than by vfork), for namespaces and for CLONE_PIDFD.
+- vfork: no signal, not even SIGKILL, reaches the parent before the child calls exec or ends.
 - O_ASYNC and F_SETOWN are told again, and send no SIGIO.
 - Sockets: AF_UNIX only, streams and datagrams; SOCK_SEQPACKET: ESOCKTNOSUPPORT. Files (SCM_RIGHTS)
   are sent through streams only (EOPNOTSUPP).

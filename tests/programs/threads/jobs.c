@@ -256,6 +256,106 @@ static void session(int master)
 	_exit(0);
 }
 
+/* ---- programs with threads ---- */
+
+static int written;
+
+static void *wait_on(void *main)
+{
+	sigset_t none;
+
+	sigemptyset(&none);
+	pthread_sigmask(SIG_SETMASK, &none, NULL);
+	if (main)
+		pthread_join(*(pthread_t *)main, NULL);
+	(void)!write(written, "", 1);
+	for (;;)
+		pause();
+}
+
+/* A wait's status, if there is news soon. */
+static long news_of(pid_t child, int options)
+{
+	int status = 0;
+
+	for (int i = 0; i < 20 && waitpid(child, &status, options | WNOHANG) == 0; i++)
+		rest(5);
+	return status;
+}
+
+/* The parent learns of a stop whose first task has ended, and of a continuation that another task
+ * than the first is told. */
+static void stop_threads(int first_ends)
+{
+	int pipes[2], status;
+	char byte;
+
+	(void)!pipe(pipes);
+	written = pipes[1];
+	pid_t child = fork();
+
+	if (child == 0) {
+		pthread_t first = pthread_self();
+		sigset_t set;
+
+		sigemptyset(&set);
+		sigaddset(&set, SIGCONT);
+		pthread_sigmask(SIG_BLOCK, &set, NULL);
+		start(wait_on, first_ends ? &first : NULL);
+		if (first_ends)
+			pthread_exit(NULL);
+		for (;;)
+			pause();
+	}
+	(void)!read(pipes[0], &byte, 1);
+	for (int i = 0; i < 2; i++) {
+		kill(child, SIGSTOP);
+		say("stopped", news_of(child, WUNTRACED));
+		say("once", waitpid(child, &status, WUNTRACED | WNOHANG));
+		kill(child, SIGCONT);
+		say("continued", news_of(child, WCONTINUED));
+	}
+	kill(child, SIGKILL);
+	say("ended", news_of(child, 0));
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
+static void *count(void *number)
+{
+	for (;; rest(1))
+		++*(volatile int *)number;
+}
+
+/* A task that sends itself a stop signal stops the others, too; and SIGCONT to it continues all. */
+static void stop_by_one(void)
+{
+	volatile int *number =
+	    mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t child = fork();
+
+	if (child == 0) {
+		start(count, (void *)number);
+		while (*number == 0)
+			rest(1);
+		raise(SIGSTOP);
+		for (;;)
+			pause();
+	}
+	say("stopped by one", news_of(child, WUNTRACED));
+	rest(20);
+	int before = *number;
+
+	rest(50);
+	say("all stop", *number == before);
+	syscall(SYS_tgkill, child, child, SIGCONT);
+	say("continued by one", news_of(child, WCONTINUED));
+	rest(50);
+	say("all go on", *number != before);
+	kill(child, SIGKILL);
+	say("ended", news_of(child, 0));
+}
+
 void part_jobs(void)
 {
 	int master = open("/dev/ptmx", O_RDWR | O_NOCTTY), group;
@@ -277,4 +377,7 @@ void part_jobs(void)
 	close(slave);
 	say("not a terminal", error_of(tcgetpgrp(memfd_create("file", 0))));
 	close(master);
+	stop_threads(0);
+	stop_threads(1);
+	stop_by_one();
 }
