@@ -120,6 +120,7 @@ void signal_drop_all(struct process *process)
 
 /* A signal that is pending already stays pending once, with the latest cause; unless signal_extras
  * queues it as well. A task that is TASK_BLOCKED is not woken: it finds the signal when it is done.
+ * sigtimedwait takes one signal: from then on others are for another task that waits.
  */
 static void make_pending(struct process *process, int signal, const struct signal_cause *cause)
 {
@@ -137,6 +138,8 @@ static void make_pending(struct process *process, int signal, const struct signa
 	if (task != current && task->life == TASK_SLEEPING &&
 	    (bit & (~signals->blocked | signals->awaited)))
 		sched_wake(task);
+	if (signals->awaited & bit)
+		signals->awaited = 0;
 }
 
 /* A signal that would be ignored is dropped here. One that is blocked stays, because its action may

@@ -183,11 +183,12 @@ static int wait_for_signal(uint64_t set, uint64_t deadline, struct signal_cause 
 	bool enabled = interrupts_disable();
 	int32_t signal, error = 0;
 
-	current->process->signals.awaited = set;
 	if (signal_adopt)
 		signal_adopt(set);
-	while ((signal = signal_take(set, cause)) == 0 && error == 0)
+	while ((signal = signal_take(set, cause)) == 0 && error == 0) {
+		current->process->signals.awaited = set;
 		error = wait_any(NULL, 0, deadline);
+	}
 	current->process->signals.awaited = 0;
 	interrupts_restore(enabled);
 	return signal ? signal : error == -ETIMEDOUT ? -EAGAIN : -EINTR;

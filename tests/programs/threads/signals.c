@@ -25,6 +25,44 @@ static void *take_signals(void *argument)
 	return NULL;
 }
 
+/* Linux may say EINTR to a task that another one was faster than. */
+static void *take_one(void *unused)
+{
+	const struct timespec patience = { 2, 0 };
+	sigset_t set;
+	int signal;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGRTMIN);
+	do
+		signal = sigtimedwait(&set, NULL, &patience);
+	while (signal < 0 && errno == EINTR);
+	return (void *)(long)(signal == SIGRTMIN);
+}
+
+/* Two that wait for one signal each, and two signals before either runs: each has one. */
+static void one_for_each(void)
+{
+	const union sigval none = { 0 };
+	pthread_t threads[2];
+	sigset_t set, before;
+	void *has_one;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGRTMIN);
+	pthread_sigmask(SIG_BLOCK, &set, &before);
+	for (int i = 0; i < 2; i++)
+		threads[i] = start(take_one, NULL);
+	rest(20);
+	sigqueue(getpid(), SIGRTMIN, none);
+	sigqueue(getpid(), SIGRTMIN, none);
+	for (int i = 0; i < 2; i++) {
+		pthread_join(threads[i], &has_one);
+		say("each has one", (long)has_one);
+	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 void part_signals(void)
 {
 	struct sigaction action = { .sa_handler = handle };
@@ -58,6 +96,7 @@ void part_signals(void)
 	say("all block it", sigismember(&set, SIGUSR1));
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	say("in main", handled_by == getpid());
+	one_for_each();
 }
 
 static void *wait_for_it(void *unused)
