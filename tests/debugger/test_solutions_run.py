@@ -6,19 +6,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from labs.tools.course.exercises import SOLUTION, load
+from labs.tools.course.exercises import Exercise, load, regions
 from labs.tools.course.source_lists import linked
+from labs.tools.debugging.host_replay import functions_of
 from tests.support.gdb_guest import guest_probe, shell
 from tests.support.gdb_session import ROOT
 
 pytestmark = pytest.mark.slow
 
-FUNCTION = re.compile(r"^[a-z][^\n;=]*?\b(\w+)\((?!\()[^;{]*\)[^;{]*\n\{\n.*?^\}", re.M | re.S)
 LABEL = re.compile(r"^(\w+):", re.MULTILINE)
 
 # A pipe, a subshell, a redirection, children in the background, and a sleep.
@@ -82,26 +81,27 @@ said["left"] = list(points)
 """
 
 
-def names_in(path: str, text: str) -> Iterator[str]:
-    """The functions of a file that are in its regions, or that have one inside."""
-    pattern = FUNCTION if path.endswith(".c") else LABEL
-    found = list(pattern.finditer(text))
-    for region in SOLUTION.finditer(text):
-        if pattern is LABEL:
-            yield from [each[1] for each in found if each.start() <= region.start()][-1:]
-        for each in found:
-            end = each.end() if pattern is FUNCTION else each.start() + 1
-            if each.start() < region.end() and end > region.start():
-                yield each[1]
+def labels_of(exercise: Exercise) -> list[str]:
+    """The labels of assembly that the exercise's blanks are behind, or have in them."""
+    names = []
+    for path in (path for path in exercise.files if path.endswith(".asm")):
+        text = (ROOT / path).read_text()
+        found = list(LABEL.finditer(text))
+        for region in (each for each in regions(text) if each.exercise == exercise.id):
+            before = [each for each in found if each.start() <= region.start][-1:]
+            within = [each for each in found if region.start < each.start() < region.end]
+            names += [f"{path}:{each[1]}" for each in before + within]
+    return names
 
 
 def places() -> dict[str, str]:
     """Each function that a student writes for lesson 6's kernel, and what gdb calls it."""
-    files = {path for exercise in load() for path in exercise.files} & set(linked(6, ROOT))
+    own = set(linked(6, ROOT))
+    names = [name for each in load() for name in (*functions_of(each.id), *labels_of(each))]
     return {
-        f"{path}:{name}": f"{path}:{name}" if path.endswith(".c") else f"*&{name}"
-        for path in sorted(files)
-        for name in names_in(path, (ROOT / path).read_text())
+        name: name if ".c:" in name else f"*&{name.partition(':')[2]}"
+        for name in names
+        if name.partition(":")[0] in own
     }
 
 
