@@ -8,13 +8,10 @@
  *
  * There is one screen, so the state of a sequence is in variables of this file.
  */
-#include "drivers/console/vga_escape.h"
-
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "drivers/console/vga_screen.h"
-#include "kernel/lib/startup.h"
 
 #define ESCAPE	       '\033' /* begins a sequence, and aborts an unfinished one */
 #define BRIGHT	       0x08   /* of the text's colour; of the background's it means blinking */
@@ -167,11 +164,3 @@ bool vga_screen_filter(struct vga_screen *screen, char character)
 		go_by(screen, 0, TAB_STOPS - (int32_t)vga_column(screen) % TAB_STOPS);
 	return character == ESCAPE || (uint8_t)character >= ' ';
 }
-
-void vga_escape_initialize(void)
-{
-	state = TEXT;
-	colours = VGA_GREY;
-	is_inverse = false;
-}
-STARTUP(vga_escape_initialize)
