@@ -97,6 +97,7 @@ int process_fork(const struct fork_request *request);
 /* prctl's other commands. */
 int prctl_more(const struct trap_frame *frame) OPTIONAL;
 
+#define WAIT_STATUS_STOPPED 0x7f /* the low byte; the signal is above it */
 #define WAIT_STATUS_GOES_ON 0xffff
 
 struct wait_news {

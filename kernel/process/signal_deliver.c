@@ -18,8 +18,7 @@
 #include "kernel/syscall/syscall.h"
 #include "kernel/task/sched.h"
 
-#define INT_BYTES      2 /* of the instruction INT 0x80 */
-#define STATUS_STOPPED 0x7f
+#define INT_BYTES 2 /* of the instruction INT 0x80 */
 
 /* An exception of user mode without a handler of its own: the program has caused it, and gets a
  * signal when this trap returns. */
@@ -54,7 +53,7 @@ static void stop(int signal)
 	if (is_from_terminal && process_group_is_orphaned(leader))
 		return;
 	if (!leader->stop_status) {
-		leader->stop_status = signal << 8 | STATUS_STOPPED;
+		leader->stop_status = signal << 8 | WAIT_STATUS_STOPPED;
 		leader->has_stopped = true;
 		leader->has_continued = false;
 		process_notify_parent(leader, CLD_STOPPED, signal);

@@ -53,8 +53,8 @@ int futex_change(uint32_t address, uint32_t (*change)(uint32_t word, uint32_t ar
 /* Operations of locks; LOCK's time is of the day. */
 enum { FUTEX_LOCK = 6, FUTEX_UNLOCK, FUTEX_TRY_LOCK, FUTEX_LOCK2 = 13 };
 
-/* Does operations of locks that the kernel hands over (lock.c); the deadline is one of
- * time_ns(). */
+/* Does operations of locks that the kernel hands over (lock.c); the deadline is one of time_ns().
+ */
 int futex_lock(struct trap_frame *frame, uint32_t operation, uint64_t deadline) OPTIONAL;
 
 /* The owner of a lock of the current program has ended: those that wait look at the word again. */

@@ -112,10 +112,10 @@ static int give_child(uint32_t address, int32_t pid, int32_t status)
 	int32_t signal = status & 0x7f;
 
 	if (pid) {
-		info.code = status == WAIT_STATUS_GOES_ON ? CLD_CONTINUED
-			    : signal == 0		  ? CLD_EXITED
-			    : signal == 0x7f		  ? CLD_STOPPED
-							  : CLD_KILLED;
+		info.code = status == WAIT_STATUS_GOES_ON   ? CLD_CONTINUED
+			    : signal == 0		    ? CLD_EXITED
+			    : signal == WAIT_STATUS_STOPPED ? CLD_STOPPED
+							    : CLD_KILLED;
 		info.status = info.code == CLD_CONTINUED ? SIGCONT
 			      : info.code == CLD_KILLED	 ? signal
 							 : status >> 8;

@@ -338,8 +338,7 @@ static void stop_or_continue(const struct process *leader, const struct process 
 }
 
 /* The task that it was sent to, if that does not block it; or another one that does not. If all
- * block it, the leader keeps it (signal_adopt). Any context, with interrupts
- * disabled. */
+ * block it, the leader keeps it (signal_adopt). Any context, with interrupts disabled. */
 struct process *signal_receiver(struct process *process, int signal,
 				const struct signal_cause *cause)
 {

@@ -17,7 +17,6 @@
 #include "mm/space_map.h"
 #include "mm/user_copy.h"
 
-#define STOPPED	    0x7f /* the low byte of a status */
 #define NS_PER_TICK (NANOSECONDS_PER_SECOND / TICKS_PER_SECOND)
 
 /* ---- sums ---- */
@@ -100,7 +99,7 @@ void usage_fetched(const struct wait_news *news)
 {
 	struct process *own = current->process, *leader = own->leader;
 
-	if ((news->status & 0xff) == STOPPED || news->status == WAIT_STATUS_GOES_ON)
+	if ((news->status & 0xff) == WAIT_STATUS_STOPPED || news->status == WAIT_STATUS_GOES_ON)
 		return;
 	add(&leader->children_counts, &news->counts);
 	if (own == leader)
