@@ -12,6 +12,7 @@ import pexpect
 import pytest
 
 from labs.bench import bench
+from labs.tools.course.missing_calls import rows
 from labs.tools.guest import programs
 from labs.tools.machine.bounded import run_within
 from tests.support.building import WHOLE, first_is_fast, make
@@ -128,10 +129,9 @@ UNUSED = {
 def pointers_of_calls() -> set[tuple[int, int]]:
     """Every call of the kernel's tables and each of its arguments that is a pointer or a text."""
     tables = "".join(path.read_text() for path in (ROOT / "kernel").rglob("*.c"))
-    calls = re.findall(r'\{\s*(\d+), "\w+", "(\w*)"', tables)
     return {
-        (int(number), place)
-        for number, letters in calls
+        (number, place)
+        for number, _, letters in rows(tables)
         for place, letter in enumerate(letters, 1)
         if letter in "ps"
     }

@@ -10,14 +10,13 @@ from collections.abc import Iterable
 import pytest
 
 from labs.tools.course.exercises import lessons
+from labs.tools.course.missing_calls import rows
 from labs.tools.course.rooms import part_of
 from labs.tools.course.source_lists import BREADTH, changes, kernels, linked
 from tests.support.building import ROOT
 from tests.tree.test_arrows import homes
 
-ROW = re.compile(r'\{\s*(\d+),\s*"(\w+)",\s*"[^"]*",\s*\w+\s*\}')
 POINTER = re.compile(r"^extern (?:const )?[\w ]+[ *]\(\*(\w+)\)\(", re.MULTILINE)
-TABLE = re.compile(r"struct syscall \w+\[\] SYSCALL_TABLE = \{(.*?)\n\};", re.DOTALL)
 
 # Files that a list of breadth takes away. All but the first two belong to a part of the core that
 # the same lesson replaces (kernel/README.md), or to its measurement.
@@ -72,12 +71,11 @@ def test_lists_take_nothing_away() -> None:
 def test_a_call_has_one_definition() -> None:
     """In every kernel, with the breadth, a number is in one table; and a function's name too."""
     for lesson in lessons():
-        found: dict[str, list[str]] = defaultdict(list)
+        found: dict[int, list[str]] = defaultdict(list)
         for name in linked(lesson, ROOT):
             if name.endswith(".c"):
-                for table in TABLE.findall((ROOT / name).read_text()):
-                    for number, _ in ROW.findall(table):
-                        found[number].append(name)
+                for number, _, _ in rows((ROOT / name).read_text()):
+                    found[number].append(name)
         assert len(found) > 3 or lesson < 3
         fail_with(
             f"lesson {lesson}: call {number} is in {' and '.join(names)}"

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from labs.tools.course.missing_calls import rows
 from labs.tools.machine.explain import VECTOR_NAMES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -86,8 +87,7 @@ def constants(header: str) -> dict[str, int]:
 def calls_of_tables() -> dict[str, int]:
     """The system calls of the kernel's tables, by name."""
     tables = "".join(text for _, text in sources(".c"))
-    rows = re.findall(r'\{\s*(\d+), "(\w+)", "\w*",', tables)
-    return {name: int(number) for number, name in rows}
+    return {name: number for number, name, _ in rows(tables)}
 
 
 # ---- C, assembly, the linker --------------------------------------------------------------------

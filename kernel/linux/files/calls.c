@@ -1,17 +1,21 @@
-/* Calls for open files that only Linux's programs make: vectors, the caller's offsets, sizes, and
- * the ioctl commands that all files have. */
-#include "fs/files.h"
+/*
+ * Calls for open files that only Linux's programs make: vectors, the caller's offsets, sizes, and
+ * the ioctl commands that all files have.
+ *
+ * A transfer is one of four, by where its bytes are and where they go:
+ *
+ *			at the file's offset	at the caller's
+ *	one buffer	read (lesson 3)		pread64		transfer_at
+ *	a vector	readv			preadv		move_vectors
+ *
+ * Both end in an operation of struct file_ops, which touches user memory through a struct buffer,
+ * and may sleep. readv(2), pread(2), lseek(2), ftruncate(2), fsync(2), posix_fadvise(2), ioctl(2).
+ */
 #include "fs/vfs/mounting.h"
 #include "fs/vfs/vfs.h"
 #include "kernel/abi/poll.h"
 #include "kernel/abi/unistd.h"
-#include "kernel/lib/errno.h"
 #include "kernel/linux/files/calls.h"
-#include "kernel/process/process.h"
-#include "kernel/syscall/syscall.h"
-#include "kernel/task/sched.h"
-#include "mm/page_alloc.h"
-#include "mm/user_copy.h"
 
 #define FIONCLEX 0x5450
 #define FIOCLEX	 0x5451
@@ -20,32 +24,12 @@
 #define ADVICE_READ_AHEAD 3u
 #define ADVICE_LAST	  5u /* of posix_fadvise: to be used once */
 #define AT_ONCE		  4u /* a stream gets up to 2^4 pages of vectors in one piece: a pipe's */
+#define FEW_VECTORS	  8u /* need no page of their own, as Linux's UIO_FASTIOV */
+#define VECTOR_ORDER	  1u /* pages for VECTORS_MAX of them */
 
-/* ---- vectors and offsets ---- */
+/* ---- vectors ---- */
 
 const struct message_ops *message_ops;
-
-/* Is something wrong with any piece of a program's list? Then nothing is moved. A length is
- * signed. *total becomes that of all pieces, or TRANSFER_MAX if they have more. */
-static int vectors_error(uint32_t vectors, uint32_t count, uint32_t *total)
-{
-	*total = 0;
-	struct linux_vector vector;
-
-	if (count > VECTORS_MAX)
-		return -EINVAL;
-	for (uint32_t i = 0; i < count; i++) {
-		if (copy_from_user(&vector, vectors + i * sizeof(vector), sizeof(vector)))
-			return -EFAULT;
-		if ((int32_t)vector.length < 0)
-			return -EINVAL;
-		if (!user_range_ok(vector.base, vector.length))
-			return -EFAULT;
-		*total =
-		    vector.length < TRANSFER_MAX - *total ? *total + vector.length : TRANSFER_MAX;
-	}
-	return 0;
-}
 
 struct file *file_of_pool(struct anonymous *kind, const struct file_ops *ops, struct pool *pool,
 			  uint32_t flags)
@@ -58,54 +42,79 @@ struct file *file_of_pool(struct anonymous *kind, const struct file_ops *ops, st
 	return file;
 }
 
-/* Runs a transfer for each piece of memory in a program's list, until one moves less than it could,
- * when `done` bytes of the first one have been moved. */
-static int each_piece(struct file *file, uint32_t vectors, uint32_t count, uint64_t offset,
-		      uint32_t done, int (*transfer)(struct file *, struct buffer *, uint64_t))
+/* What moves some bytes between a file and memory, at an offset that it may ignore. */
+typedef int transfer_call(struct file *file, struct buffer *buffer, uint64_t offset);
+
+/* A program's list of pieces of its memory: a copy, which was checked and stays as it was. */
+struct vectors {
+	struct linux_vector *list, few[FEW_VECTORS];
+	uint32_t count, total; /* bytes */
+};
+
+static void vectors_release(struct vectors *vectors)
 {
-	uint32_t skip = done;
+	if (vectors->list && vectors->list != vectors->few)
+		page_free(vectors->list, VECTOR_ORDER);
+}
 
-	for (uint32_t i = 0; i < count; i++) {
-		struct linux_vector vector;
-		struct buffer buffer;
-		int moved = -EFAULT;
+/* If something is wrong with any piece, nothing is moved. A length is signed; the total is cut to
+ * TRANSFER_MAX. Returns 0, -EINVAL, -EFAULT or -ENOMEM; vectors_release follows in any case. */
+static int vectors_from_user(struct vectors *vectors, uint32_t from, uint32_t count)
+{
+	if (count > VECTORS_MAX)
+		return -EINVAL;
+	vectors->list = count <= FEW_VECTORS ? vectors->few : page_alloc(VECTOR_ORDER);
+	if (!vectors->list)
+		return -ENOMEM;
+	if (copy_from_user(vectors->list, from, count * sizeof(*vectors->list)))
+		return -EFAULT;
+	vectors->count = count;
+	vectors->total = 0;
+	for (struct linux_vector *each = vectors->list; each < vectors->list + count; each++) {
+		if ((int32_t)each->length < 0)
+			return -EINVAL;
+		if (!user_range_ok(each->base, each->length))
+			return -EFAULT;
+		if (each->length > TRANSFER_MAX - vectors->total)
+			each->length = TRANSFER_MAX - vectors->total;
+		vectors->total += each->length;
+	}
+	return 0;
+}
 
-		if (!copy_from_user(&vector, vectors + i * sizeof(vector), sizeof(vector)) &&
-		    buffer_from_call(&buffer, vector.base, vector.length)) {
-			uint32_t gone = skip < vector.length ? skip : vector.length;
+/* Runs a transfer for each piece, until one moves less than it could; `done` bytes before the first
+ * were moved already. Returns how many bytes in all, or the error if there are none. */
+static int each_piece(struct file *file, const struct vectors *vectors, uint64_t offset,
+		      uint32_t done, transfer_call *transfer)
+{
+	for (uint32_t i = 0; i < vectors->count; i++) {
+		uint32_t length = vectors->list[i].length;
+		struct buffer buffer = buffer_of_user(vectors->list[i].base, length);
+		int moved = length ? transfer(file, &buffer, offset + done) : 0;
 
-			buffer.address += gone;
-			buffer.length -= gone;
-			vector.length -= gone;
-			skip -= gone;
-			if (buffer.length > TRANSFER_MAX - done)
-				buffer.length = TRANSFER_MAX - done;
-			moved = buffer.length ? transfer(file, &buffer, offset + done) : 0;
-		}
 		if (moved < 0)
 			return done ? (int32_t)done : moved;
 		done += moved;
-		if ((uint32_t)moved < vector.length)
+		if ((uint32_t)moved < length)
 			break;
 		share_processor();
 	}
 	return done;
 }
 
-/* Is some piece of a list not as O_DIRECT wants it? *first becomes one that is not empty. */
-static bool is_unaligned(uint32_t vectors, uint32_t count, struct linux_vector *first)
+/* The first piece that is not empty, if some piece is not as O_DIRECT wants it; or NULL. */
+static struct linux_vector *find_unaligned(const struct vectors *vectors)
 {
-	struct linux_vector vector;
+	struct linux_vector *first = NULL;
 	uint32_t bits = 0;
 
-	while (count-- > 0) {
-		if (copy_from_user(&vector, vectors + count * sizeof(vector), sizeof(vector)) ||
-		    vector.length == 0)
+	for (uint32_t i = vectors->count; i-- > 0;) {
+		if (vectors->list[i].length == 0)
 			continue;
-		bits |= vector.base | vector.length;
-		*first = vector;
+		first = &vectors->list[i];
+		bits |= first->base | first->length;
 	}
-	return bits % DIRECT_UNIT;
+	return bits % DIRECT_UNIT ? first : NULL;
 }
 
 static int write_here(struct file *file, struct buffer *from, uint64_t unused)
@@ -114,68 +123,73 @@ static int write_here(struct file *file, struct buffer *from, uint64_t unused)
 }
 
 /* Collects a piece in the kernel's memory: `to` is an address. */
-static int collect(struct file *unused, struct buffer *from, uint64_t to)
+static int collect_piece(struct file *unused, struct buffer *from, uint64_t to)
 {
 	return buffer_take(from, (void *)(uintptr_t)to, from->length);
 }
 
 /* A write to a stream is one write, in however many pieces it comes: what a pipe takes without
  * tearing it apart (PIPE_BUF), and how it fills pages, follows from the sum. */
-static int write_together(struct file *file, uint32_t vectors, uint32_t count, uint32_t total)
+static int write_together(struct file *file, const struct vectors *vectors)
 {
-	unsigned order = total <= PAGE_SIZE ? 0 : AT_ONCE;
+	unsigned order = vectors->total <= PAGE_SIZE ? 0 : AT_ONCE;
 	void *bytes = page_alloc(order);
-	struct buffer buffer = buffer_of_kernel(bytes, total);
+	struct buffer buffer = buffer_of_kernel(bytes, vectors->total);
 
 	if (!bytes)
-		return each_piece(file, vectors, count, 0, 0, write_here);
-	int moved = each_piece(file, vectors, count, (uintptr_t)bytes, 0, collect);
+		return each_piece(file, vectors, 0, 0, write_here);
+	int moved = each_piece(file, vectors, (uintptr_t)bytes, 0, collect_piece);
 
-	moved = moved == (int)total ? write_here(file, &buffer, 0) : -EFAULT;
+	moved = moved == (int)vectors->total ? write_here(file, &buffer, 0) : -EFAULT;
 	page_free(bytes, order);
 	return moved;
 }
 
+/* With O_DIRECT all pieces are one transfer, as in Linux: if one is not aligned, none is. Then the
+ * first byte is moved alone: the file refuses that, or, where a hole is filled through the cache,
+ * it takes the rest so, too. */
+static int move_unaligned(struct file *file, const struct vectors *vectors,
+			  struct linux_vector *first, uint64_t offset, transfer_call *transfer)
+{
+	struct buffer buffer = buffer_of_user(first->base, 1);
+	int moved = transfer(file, &buffer, offset);
+
+	if (moved <= 0)
+		return moved;
+	first->base++;
+	first->length--;
+	file->flags &= ~O_DIRECT;
+	moved = each_piece(file, vectors, offset, moved, transfer);
+	file->flags |= O_DIRECT;
+	return moved;
+}
+
 /* Is an offset, or the end of a transfer there, beyond all that files can have? */
-static inline bool is_beyond(uint64_t offset, uint32_t length)
+static inline bool is_beyond_files(uint64_t offset, uint32_t length)
 {
 	return (int64_t)(offset | (offset + length)) < 0;
 }
 
-/*
- * A transfer for a whole list: at an offset; or where the file's own is, and that moves.
- *
- * With O_DIRECT all pieces are one transfer, as in Linux: if one is not aligned, none is. Then its
- * first byte is moved alone: the file refuses that, or, where a hole is filled through the cache,
- * it takes the rest so, too.
- */
-static int each_vector(struct file *file, uint32_t vectors, uint32_t count, uint64_t offset,
-		       int (*transfer)(struct file *, struct buffer *, uint64_t))
+/* A transfer for a whole list: at an offset; or where the file's own is, and that moves. */
+static int move_vectors(struct file *file, const struct trap_frame *frame, uint64_t offset,
+			transfer_call *transfer)
 {
-	struct linux_vector first = { 0, 0 };
-	uint32_t total;
-	int moved = file ? vectors_error(vectors, count, &total) : -EBADF;
+	struct vectors vectors CLEANUP(vectors_release) = { .list = NULL };
+	int error = file ? vectors_from_user(&vectors, frame->ecx, frame->edx) : -EBADF;
 
-	if (moved || total == 0)
-		return moved;
-	if (is_beyond(offset, total))
+	if (error || vectors.total == 0)
+		return error;
+	if (is_beyond_files(offset, vectors.total))
 		return -EINVAL;
 	if (message_ops && file->ops == message_ops->ops)
-		return message_ops->move(file, vectors, count, transfer == write_here);
-	if (transfer == write_here && file->ops->is_stream && total <= PAGE_SIZE << AT_ONCE)
-		return write_together(file, vectors, count, total);
-	if (!(file->flags & O_DIRECT) || file->ops->is_stream ||
-	    !is_unaligned(vectors, count, &first))
-		return each_piece(file, vectors, count, offset, 0, transfer);
-	struct buffer buffer = buffer_of_user(first.base, 1);
+		return message_ops->move(file, frame->ecx, frame->edx, transfer == write_here);
+	if (transfer == write_here && file->ops->is_stream && vectors.total <= PAGE_SIZE << AT_ONCE)
+		return write_together(file, &vectors);
+	bool is_direct = file->flags & O_DIRECT && !file->ops->is_stream;
+	struct linux_vector *first = is_direct ? find_unaligned(&vectors) : NULL;
 
-	moved = transfer(file, &buffer, offset);
-	if (moved <= 0)
-		return moved;
-	file->flags &= ~O_DIRECT;
-	moved = each_piece(file, vectors, count, offset, moved, transfer);
-	file->flags |= O_DIRECT;
-	return moved;
+	return first ? move_unaligned(file, &vectors, first, offset, transfer)
+		     : each_piece(file, &vectors, offset, 0, transfer);
 }
 
 /* Waits for the first bytes only: after that, a pipe or a terminal gives what is there. */
@@ -186,9 +200,11 @@ static int read_here(struct file *file, struct buffer *to, uint64_t done)
 	return file_read(file, to);
 }
 
-OFFSET_CALL(sys_readv, each_vector(file_to_read(file), frame->ecx, frame->edx, 0, read_here))
-OFFSET_CALL(sys_writev,
-	    end_write(each_vector(file_to_write(file), frame->ecx, frame->edx, 0, write_here)))
+SYSCALL_OFFSET(145, sys_readv, "Fpd", move_vectors(file_to_read(file), frame, 0, read_here))
+SYSCALL_OFFSET(146, sys_writev, "Fpd",
+	       end_write(move_vectors(file_to_write(file), frame, 0, write_here)))
+
+/* ---- the caller's offset ---- */
 
 /* O_APPEND overrides the caller's offset. */
 static int write_at(struct file *file, struct buffer *from, uint64_t offset)
@@ -213,42 +229,41 @@ static int offset_error(const struct file *file, bool is_allowed, const struct t
 	return is_allowed ? 0 : -EBADF;
 }
 
-static int each_vector_at(struct file *file, bool is_allowed, const struct trap_frame *frame,
-			  int (*transfer)(struct file *, struct buffer *, uint64_t))
+static int move_vectors_at(struct file *file, bool is_allowed, const struct trap_frame *frame,
+			   transfer_call *transfer)
 {
-	int error = offset_error(file, is_allowed, frame);
-
-	if (error)
-		return error;
-	return each_vector(file, frame->ecx, frame->edx, wide(frame->esi, frame->edi), transfer);
+	return offset_error(file, is_allowed, frame)
+		   ?: move_vectors(file, frame, wide(frame->esi, frame->edi), transfer);
 }
 
-FILE_CALL(sys_preadv, each_vector_at(file, file_to_read(file), frame, file_read_at))
-FILE_CALL(sys_pwritev, each_vector_at(file, file_to_write(file), frame, write_at))
+SYSCALL_FILE(333, sys_preadv, "fpdxx",
+	     move_vectors_at(file, file_to_read(file), frame, file_read_at))
+SYSCALL_FILE(334, sys_pwritev, "fpdxx", move_vectors_at(file, file_to_write(file), frame, write_at))
 
-static inline __attribute__((always_inline)) int
-transfer_at(struct file *file, bool is_allowed, const struct trap_frame *frame,
-	    int (*transfer)(struct file *, struct buffer *, uint64_t))
+/* Inlined, so that the file's operation is called directly: reading what is in memory should cost
+ * little else. */
+static inline __attribute__((always_inline)) int transfer_at(struct file *file, bool is_allowed,
+							     const struct trap_frame *frame,
+							     transfer_call *transfer)
 {
 	uint32_t length = frame->edx < TRANSFER_MAX ? frame->edx : TRANSFER_MAX;
 	struct buffer buffer = buffer_of_user(frame->ecx, length);
 
 	if (!is_allowed || file->ops->is_stream ||
-	    (frame->edi >= INT32_MAX && is_beyond(wide(frame->esi, frame->edi), frame->edx)))
+	    (frame->edi >= INT32_MAX && is_beyond_files(wide(frame->esi, frame->edi), frame->edx)))
 		return offset_error(file, is_allowed, frame) ?: -EINVAL;
 	if (!user_range_ok(frame->ecx, frame->edx))
 		return -EFAULT;
 	return transfer(file, &buffer, wide(frame->esi, frame->edi));
 }
 
-/* file_read_at without its call: reading what is in memory should cost little else. */
 static inline int read_at(struct file *file, struct buffer *to, uint64_t offset)
 {
 	return file->ops->read ? file->ops->read(file, to, offset) : -EINVAL;
 }
 
-FILE_CALL(sys_pread64, transfer_at(file, file_to_read(file), frame, read_at))
-FILE_CALL(sys_pwrite64, transfer_at(file, file_to_write(file), frame, write_at))
+SYSCALL_FILE(180, sys_pread64, "fpdxx", transfer_at(file, file_to_read(file), frame, read_at))
+SYSCALL_FILE(181, sys_pwrite64, "fpdxx", transfer_at(file, file_to_write(file), frame, write_at))
 
 /* ---- offsets and sizes ---- */
 
@@ -280,54 +295,41 @@ int file_seek_more(struct file *file, int64_t distance, uint32_t whence, int64_t
 	return file_seek(file, distance, whence, result);
 }
 
-static int seek(struct file *file, const struct trap_frame *frame)
+/* An offset that the result cannot tell is set all the same, as on Linux: lseek(2). */
+static int seek_narrow(struct file *file, int32_t distance, uint32_t whence)
 {
 	int64_t offset;
-	int error = file_seek_more(file, (int32_t)frame->ecx, frame->edx, &offset);
+	int error = file_seek_more(file, distance, whence, &offset);
 
-	if (error)
-		return error;
-	return offset > INT32_MAX ? -EOVERFLOW : (int32_t)offset;
+	return error ?: offset > INT32_MAX ? -EOVERFLOW : (int32_t)offset;
 }
 
-OFFSET_CALL(sys_lseek, seek(file, frame))
+SYSCALL_OFFSET(19, sys_lseek, "Fdd", seek_narrow(file, frame->ecx, frame->edx))
 
-static int truncate_file(struct file *file, uint64_t size)
+static int truncate_file(struct file *file, int64_t size)
 {
-	if (!file)
-		return -EBADF;
-	if (!file_writable(file) || (int64_t)size < 0)
-		return -EINVAL;
-	return vfs_truncate(file->inode, size);
+	return file_writable(file) && size >= 0 ? vfs_truncate(file->inode, size) : -EINVAL;
 }
 
-FILE_CALL(sys_ftruncate, truncate_file(file_opened(file), (int32_t)frame->ecx))
-FILE_CALL(sys_ftruncate64, truncate_file(file_opened(file), wide(frame->ecx, frame->edx)))
+SYSCALL_OPEN(93, sys_ftruncate, "fd", truncate_file(file, (int32_t)frame->ecx))
+SYSCALL_OPEN(194, sys_ftruncate64, "fxx", truncate_file(file, wide(frame->ecx, frame->edx)))
 
 /* It cannot fail: who wants to know calls fsync. */
-static int sys_sync(struct trap_frame *frame)
-{
-	vfs_sync();
-	return 0;
-}
+SYSCALL(36, sys_sync, "", (vfs_sync(), 0))
 
 /* What is in memory has nothing to write back; but only a file system's files could. */
 static int sync_file(struct file *file, bool data_only)
 {
-	if (!file)
-		return -EBADF;
 	if (file->ops->sync)
 		return file->ops->sync(file, data_only);
 	return inode_is(file->inode, S_IFREG) || inode_is(file->inode, S_IFDIR) ? 0 : -EINVAL;
 }
 
-FILE_CALL(sys_fsync, sync_file(file_opened(file), false))
-FILE_CALL(sys_fdatasync, sync_file(file_opened(file), true))
+SYSCALL_OPEN(118, sys_fsync, "f", sync_file(file, false))
+SYSCALL_OPEN(148, sys_fdatasync, "f", sync_file(file, true))
 
-static int advise(struct file *file, uint64_t offset, int64_t length, uint32_t advice)
+static int advise_file(struct file *file, uint64_t offset, int64_t length, uint32_t advice)
 {
-	if (!file)
-		return -EBADF;
 	if (inode_is(file->inode, S_IFIFO))
 		return -ESPIPE;
 	if (length < 0 || advice > ADVICE_LAST)
@@ -335,22 +337,24 @@ static int advise(struct file *file, uint64_t offset, int64_t length, uint32_t a
 	return file->ops->advise ? file->ops->advise(file, offset, length, advice) : 0;
 }
 
-FILE_CALL(sys_fadvise64,
-	  advise(file_opened(file), wide(frame->ecx, frame->edx), frame->esi, frame->edi))
-FILE_CALL(sys_fadvise64_64, advise(file_opened(file), wide(frame->ecx, frame->edx),
-				   wide(frame->esi, frame->edi), frame->ebp))
+SYSCALL_OPEN(250, sys_fadvise64, "fxxdd",
+	     advise_file(file, wide(frame->ecx, frame->edx), frame->esi, frame->edi))
+SYSCALL_OPEN(272, sys_fadvise64_64, "fxxxxd",
+	     advise_file(file, wide(frame->ecx, frame->edx), wide(frame->esi, frame->edi),
+			 frame->ebp))
 
-/* Only of what has pages: a file or a block device, open to be read. */
-static int read_ahead(struct file *file, uint64_t offset, uint32_t length)
+/* readahead(2): only of what has pages, a file or a block device, open to be read. */
+static int read_file_ahead(struct file *file, uint64_t offset, uint32_t length)
 {
-	if (!file || !file_readable(file))
+	if (!file_readable(file))
 		return -EBADF;
 	if (!inode_is(file->inode, S_IFREG) && !inode_is(file->inode, S_IFBLK))
 		return -EINVAL;
-	return advise(file, offset, length, ADVICE_READ_AHEAD);
+	return advise_file(file, offset, length, ADVICE_READ_AHEAD);
 }
 
-FILE_CALL(sys_readahead, read_ahead(file_opened(file), wide(frame->ecx, frame->edx), frame->esi))
+SYSCALL_OPEN(225, sys_readahead, "fxxd",
+	     read_file_ahead(file, wide(frame->ecx, frame->edx), frame->esi))
 
 /* ---- ioctl ---- */
 
@@ -389,21 +393,3 @@ int ioctl_of_all(struct file *file, const struct trap_frame *frame)
 	}
 	return file_control(file, frame->ecx, frame->edx);
 }
-
-static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 19, "lseek", "Fdd", sys_lseek },
-	{ 36, "sync", "", sys_sync },
-	{ 93, "ftruncate", "fd", sys_ftruncate },
-	{ 118, "fsync", "f", sys_fsync },
-	{ 145, "readv", "Fpd", sys_readv },
-	{ 146, "writev", "Fpd", sys_writev },
-	{ 148, "fdatasync", "f", sys_fdatasync },
-	{ 180, "pread64", "fpdxx", sys_pread64 },
-	{ 181, "pwrite64", "fpdxx", sys_pwrite64 },
-	{ 194, "ftruncate64", "fxx", sys_ftruncate64 },
-	{ 225, "readahead", "fxxd", sys_readahead },
-	{ 250, "fadvise64", "fxxdd", sys_fadvise64 },
-	{ 272, "fadvise64_64", "fxxxxd", sys_fadvise64_64 },
-	{ 333, "preadv", "fpdxx", sys_preadv },
-	{ 334, "pwritev", "fpdxx", sys_pwritev },
-};

@@ -1,12 +1,19 @@
-/* Shared by the calls for files: those whose names end in "at", and those for open files. */
+/*
+ * Shared by the calls for files. A call names a file in one of three ways, and all three lead to an
+ * inode:
+ *
+ *	a path			inode_at, call_at	stat, chmod; those that end in "at"
+ *	an open file		call_file		fstat, fchmod
+ *	a file that it reads	SYSCALL_OFFSET ...	kernel/linux/call.h
+ */
 #pragma once
 
 #include <stdint.h>
 
+#include "fs/path_page.h"
 #include "fs/vfs/anonymous.h"
-#include "kernel/abi/file.h"
+#include "kernel/linux/call.h"
 #include "kernel/process/file_calls.h"
-#include "kernel/process/held_call.h"
 #include "kernel/task/sched.h"
 #include "mm/pool.h"
 
@@ -16,14 +23,19 @@
 typedef int inode_call(struct inode *inode, uint32_t first, uint32_t second);
 
 /* The inode at a path, with a reference; flags are AT_SYMLINK_NOFOLLOW, AT_EMPTY_PATH, and those
- * that mean nothing here. -EINVAL for others. */
+ * that mean nothing here. -EINVAL for others. May sleep, as all three. */
 int inode_at(uint32_t directory, uint32_t address, uint32_t flags, struct inode **inode);
 
 /* Do something with the inode at a path, which inode_at finds, or with an open file's: its result,
  * inode_at's error, or (NULL) -EBADF. */
 int call_at(uint32_t directory, uint32_t address, uint32_t flags, inode_call *call, uint32_t first,
 	    uint32_t second);
-int call_file(const struct file *file, inode_call *call, uint32_t first, uint32_t second);
+
+static inline int call_file(const struct file *file, inode_call *call, uint32_t first,
+			    uint32_t second)
+{
+	return file ? call(file->inode, first, second) : -EBADF;
+}
 
 /* A file without a name, with zeroed private data from a pool, to which the file's release gives it
  * back. NULL without memory. */
@@ -35,13 +47,6 @@ extern const struct message_ops {
 	const struct file_ops *ops;
 	int (*move)(struct file *file, uint32_t vectors, uint32_t count, bool write);
 } *message_ops;
-
-/* The file; NULL when there is none, or only a place (O_PATH), which most calls refuse with -EBADF.
- */
-static inline struct file *file_opened(struct file *file)
-{
-	return file && !(file->flags & O_PATH) ? file : NULL;
-}
 
 /* The file, or NULL if it is not open for this. */
 static inline struct file *file_to_read(struct file *file)
@@ -60,6 +65,18 @@ static inline void share_processor(void)
 {
 	if (trap_return_work & WORK_SCHEDULE)
 		yield();
+}
+
+/* For CLEANUP. */
+static inline void path_page_release(char **page)
+{
+	if (*page)
+		path_page_free(*page);
+}
+
+static inline void inode_release(struct inode **inode)
+{
+	inode_put(*inode);
 }
 
 /* Defines a call of an open file, as kernel/process/held_call.h does, with a second descriptor:

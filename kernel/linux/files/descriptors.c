@@ -1,51 +1,50 @@
-/* Calls for descriptors that only Linux's programs make, and the commands of fcntl. */
-#include "fs/vfs/inode.h"
-#include "kernel/abi/file.h"
+/*
+ * Calls for descriptors that only Linux's programs make, and the commands of fcntl.
+ *
+ * FD_CLOEXEC belongs to the descriptor, so it is in the table of descriptors; all other flags
+ * belong to the open file, which several descriptors may share. dup(2), pipe(2), close_range(2),
+ * fcntl(2). Of these only locks sleep, and what closing a file does.
+ */
 #include "fs/pipe.h"
-#include "kernel/lib/errno.h"
+#include "fs/vfs/inode.h"
+#include "kernel/linux/call.h"
 #include "kernel/linux/files/locks.h"
 #include "kernel/process/descriptor_calls.h"
-#include "kernel/process/family.h"
-#include "kernel/process/file_calls.h"
-#include "kernel/process/held_call.h"
 
 #define SETTABLE	    (O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME)
 #define CLOSE_RANGE_ON_EXEC 4u
 
-/* Closes them, or has exec close them. */
-static int sys_close_range(struct trap_frame *frame)
+/* Closes them, or has exec close them. Numbers that are not open are skipped. */
+static int close_range(uint32_t first, uint32_t last, uint32_t flags)
 {
 	struct files *files = current->process->files;
-	uint32_t end = frame->ecx < files->count ? frame->ecx + 1 : files->count;
+	uint32_t end = last < files->count ? last + 1 : files->count;
 
-	if (frame->ebx > frame->ecx || frame->edx & ~CLOSE_RANGE_ON_EXEC)
+	if (first > last || flags & ~CLOSE_RANGE_ON_EXEC)
 		return -EINVAL;
-	for (uint32_t i = frame->ebx; i < end; i++)
-		if (frame->edx)
+	for (uint32_t i = first; i < end; i++)
+		if (flags)
 			files_set_close_on_exec(files, i, true);
 		else
 			files_close(files, i);
 	return 0;
 }
 
-static int duplicate_to(struct file *file, const struct trap_frame *frame)
-{
-	if (frame->ebx == frame->ecx || frame->edx & ~O_CLOEXEC)
-		return -EINVAL;
-	return descriptor_duplicate_to(file, frame->ecx, frame->edx);
-}
+SYSCALL(436, sys_close_range, "ddx", close_range(frame->ebx, frame->ecx, frame->edx))
 
-FILE_CALL(sys_dup3, duplicate_to(file, frame))
+/* Unlike dup2(2) it refuses a duplicate to itself, and knows O_CLOEXEC. */
+SYSCALL_FILE(330, sys_dup3, "fdo",
+	     frame->ebx == frame->ecx || frame->edx & ~O_CLOEXEC
+		 ? -EINVAL
+		 : descriptor_duplicate_to(file, frame->ecx, frame->edx))
 
-static int sys_pipe2(struct trap_frame *frame)
-{
-	if (frame->ecx & ~(O_CLOEXEC | O_NONBLOCK)) /* O_DIRECT: one that keeps writes apart */
-		return -EINVAL;
-	return descriptors_of_pipe(frame->ebx, frame->ecx);
-}
+/* O_DIRECT, for a pipe that keeps writes apart, is refused. */
+SYSCALL(331, sys_pipe2, "po",
+	frame->ecx & ~(O_CLOEXEC | O_NONBLOCK) ? -EINVAL
+					       : descriptors_of_pipe(frame->ebx, frame->ecx))
 
 /* The call that C libraries make in place of F_GETOWN, whose result may look like an error. */
-static int give_owner(int32_t owner, uint32_t address)
+static int give_file_owner(int32_t owner, uint32_t address)
 {
 	const int32_t answer[] = { owner < 0 ? F_OWNER_PGRP : F_OWNER_PID,
 				   owner < 0 ? -owner : owner };
@@ -54,7 +53,7 @@ static int give_owner(int32_t owner, uint32_t address)
 }
 
 /* A process, or a group: its number, negative. 0: nobody. */
-static int set_owner(struct file *file, int32_t owner)
+static int set_file_owner(struct file *file, int32_t owner)
 {
 	bool is_there = owner == 0 || (owner > 0 && process_find(owner));
 
@@ -69,7 +68,8 @@ static int set_owner(struct file *file, int32_t owner)
 	return 0;
 }
 
-static int set_flags(struct file *file, uint32_t flags)
+/* What F_SETFL may change; other flags are ignored. O_ASYNC only where something comes. */
+static int set_file_flags(struct file *file, uint32_t flags)
 {
 	if ((file->flags ^ flags) & O_APPEND && file->inode && file->inode->is_append_only)
 		return -EPERM;
@@ -81,8 +81,8 @@ static int set_flags(struct file *file, uint32_t flags)
 	return 0;
 }
 
-/* The access mode of a file that is only a place is not one that F_GETFL shows. */
-static int flags_of(const struct file *file)
+/* The access mode of a file that is only a path (O_PATH) is not one that F_GETFL shows. */
+static int file_flags_of(const struct file *file)
 {
 	return file->flags & O_PATH ? file->flags & ~O_ACCMODE : file->flags;
 }
@@ -105,15 +105,15 @@ int fcntl_more(struct file *file, const struct trap_frame *frame)
 					frame->edx & FD_CLOEXEC);
 		return 0;
 	case F_GETFL:
-		return flags_of(file);
+		return file_flags_of(file);
 	case F_SETFL:
-		return file->flags & O_PATH ? -EBADF : set_flags(file, frame->edx);
+		return file->flags & O_PATH ? -EBADF : set_file_flags(file, frame->edx);
 	case F_SETOWN:
-		return set_owner(file, frame->edx);
+		return set_file_owner(file, frame->edx);
 	case F_GETOWN:
 		return file->owner;
 	case F_GETOWN_EX:
-		return give_owner(file->owner, frame->edx);
+		return give_file_owner(file->owner, frame->edx);
 	case F_GETPIPE_SZ:
 	case F_SETPIPE_SZ:
 		return pipe_size(file, frame->ecx == F_SETPIPE_SZ ? frame->edx : 0);
@@ -124,9 +124,3 @@ int fcntl_more(struct file *file, const struct trap_frame *frame)
 	}
 	return -EINVAL;
 }
-
-static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 330, "dup3", "fdo", sys_dup3 },
-	{ 331, "pipe2", "po", sys_pipe2 },
-	{ 436, "close_range", "ddx", sys_close_range },
-};

@@ -1,16 +1,11 @@
 /*
  * getdents64: the entries of a directory, as many as fit at a time, and at most a page of them.
  * They are gathered in the kernel, because a copy to the program may sleep, and entries go
- * meanwhile.
+ * meanwhile. getdents(2). The call holds the file's offset, which is a position of the file
+ * system's own (struct inode_ops, iterate).
  */
-#include "fs/file.h"
-#include "fs/vfs/inode.h"
 #include "kernel/abi/dirent.h"
-#include "kernel/lib/errno.h"
-#include "kernel/lib/string.h"
 #include "kernel/linux/files/calls.h"
-#include "mm/page_alloc.h"
-#include "mm/user_copy.h"
 
 /* Where getdents64 puts entries. */
 struct entries {
@@ -57,7 +52,7 @@ static int give_entries(struct file *file, uint32_t to, uint32_t length, void *p
 	return entries.is_full ? -EINVAL : 0;
 }
 
-static int read_entries(struct file *file, const struct trap_frame *frame)
+static int getdents(struct file *file, uint32_t to, uint32_t length)
 {
 	if (!file)
 		return -EBADF;
@@ -65,18 +60,10 @@ static int read_entries(struct file *file, const struct trap_frame *frame)
 		return -ENOTDIR;
 	if (file->inode->links == 0)
 		return -ENOENT;
-	void *page = page_alloc(0);
-	int result = page ? give_entries(file, frame->ecx,
-					 frame->edx < PAGE_SIZE ? frame->edx : PAGE_SIZE, page)
-			  : -ENOMEM;
+	char *page CLEANUP(path_page_release) = path_page();
 
-	if (page)
-		page_free(page, 0);
-	return result;
+	return page ? give_entries(file, to, length < PAGE_SIZE ? length : PAGE_SIZE, page)
+		    : -ENOMEM;
 }
 
-OFFSET_CALL(sys_getdents64, read_entries(file_to_read(file), frame))
-
-static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 220, "getdents64", "Fpd", sys_getdents64 },
-};
+SYSCALL_OFFSET(220, sys_getdents64, "Fpd", getdents(file_to_read(file), frame->ecx, frame->edx))

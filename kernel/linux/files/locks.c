@@ -1,35 +1,41 @@
-/* System calls of locks: fcntl's, of ranges of bytes, and flock's, of whole files. */
+/*
+ * System calls of locks: fcntl's, of ranges of bytes, and flock's, of whole files.
+ *
+ *	F_SETLK, F_SETLK64	owned by the program: any of its tasks may change it; it goes when
+ *				the program closes any descriptor of the file
+ *	F_OFD_SETLK, flock	owned by the open file: goes with the last reference to it
+ *
+ * What is here takes the arguments apart; fs/vfs/locks.h keeps the locks of an inode, finds
+ * conflicts, and waits. fcntl(2), flock(2), POSIX.1 fcntl(). F_SETLKW and flock may sleep.
+ */
 #include "kernel/linux/files/locks.h"
 
-#include "fs/vfs/inode.h"
 #include "fs/vfs/locks.h"
 #include "kernel/abi/unistd.h"
-#include "kernel/lib/errno.h"
 #include "kernel/linux/files/calls.h"
-#include "kernel/process/process.h"
-#include "kernel/syscall/syscall.h"
-#include "mm/user_copy.h"
+
+/* fcntl's commands come in three groups of three, in this order. */
+enum lock_action { LOCK_GET, LOCK_SET, LOCK_SET_AND_WAIT };
 
 static bool is_narrow(uint32_t command)
 {
 	return command <= F_SETLKW;
 }
 
-static int fetch(const struct trap_frame *frame, struct linux_lock64 *lock)
+/* Fetch and give the program's structure, in either layout. Return 0 or -EFAULT. */
+static int lock_from_user(const struct trap_frame *frame, struct linux_lock64 *lock)
 {
 	struct linux_lock old;
-	bool narrow = is_narrow(frame->ecx);
 
-	if (copy_from_user(narrow ? (void *)&old : lock, frame->edx,
-			   narrow ? sizeof(old) : sizeof(*lock)) != 0)
+	if (!is_narrow(frame->ecx))
+		return copy_from_user(lock, frame->edx, sizeof(*lock)) ? -EFAULT : 0;
+	if (copy_from_user(&old, frame->edx, sizeof(old)))
 		return -EFAULT;
-	if (narrow)
-		*lock =
-		    (struct linux_lock64){ old.type, old.whence, old.first, old.length, old.pid };
+	*lock = (struct linux_lock64){ old.type, old.whence, old.first, old.length, old.pid };
 	return 0;
 }
 
-static int tell(const struct trap_frame *frame, const struct linux_lock64 *lock)
+static int lock_to_user(const struct trap_frame *frame, const struct linux_lock64 *lock)
 {
 	const struct linux_lock old = { lock->type, lock->whence, lock->first, lock->length,
 					lock->pid };
@@ -38,9 +44,10 @@ static int tell(const struct trap_frame *frame, const struct linux_lock64 *lock)
 				     : give(frame->edx, lock, sizeof(*lock));
 }
 
-/* Which bytes the program means. -EINVAL, or -EOVERFLOW. */
-static int set_range(const struct file *file, const struct linux_lock64 *from,
-		     struct file_lock *lock)
+/* Which bytes the program means: a negative length is of those before the offset, 0 means up to
+ * the end, wherever that comes to be. Returns 0, -EINVAL or -EOVERFLOW. */
+static int set_lock_range(const struct file *file, const struct linux_lock64 *from,
+			  struct file_lock *lock)
 {
 	const int64_t bases[] = { 0, file->offset, file_size(file) };
 	int64_t first, last;
@@ -50,19 +57,13 @@ static int set_range(const struct file *file, const struct linux_lock64 *from,
 	if (__builtin_add_overflow(bases[from->whence], from->first, &first) ||
 	    __builtin_add_overflow(first, from->length - (from->length > 0), &last))
 		return -EOVERFLOW;
-	if (from->length < 0) {
-		int64_t after = first;
-
-		first = last;
-		last = after - 1;
-	}
-	lock->first = first;
-	lock->last = from->length ? (uint64_t)last : LOCK_LAST;
-	return first < 0 ? -EINVAL : 0;
+	lock->first = from->length < 0 ? last : first;
+	lock->last = from->length < 0 ? first - 1 : from->length ? last : (int64_t)LOCK_LAST;
+	return (int64_t)lock->first < 0 ? -EINVAL : 0;
 }
 
 /* Tells of the lock that would be in the way, or that there is none. */
-static int show_conflict(const struct file *file, const struct trap_frame *frame,
+static int give_conflict(const struct file *file, const struct trap_frame *frame,
 			 const struct file_lock *lock, struct linux_lock64 *answer)
 {
 	const struct file_lock *found = lock_conflict(file->inode, lock);
@@ -77,12 +78,13 @@ static int show_conflict(const struct file *file, const struct trap_frame *frame
 			.length = found->last == LOCK_LAST ? 0 : found->last - found->first + 1,
 			.pid = found->pid,
 		};
-	return tell(frame, answer);
+	return lock_to_user(frame, answer);
 }
 
 /* While it slept, another task with the same descriptors may have closed this one. What an open
  * file owns goes with that file. */
-static int set(struct file *file, uint32_t descriptor, const struct file_lock *lock, bool waits)
+static int set_lock(struct file *file, uint32_t descriptor, const struct file_lock *lock,
+		    bool waits)
 {
 	int result = lock_set(file->inode, lock, waits);
 
@@ -103,31 +105,32 @@ static bool may_lock(const struct file *file, enum lock_kind kind)
 int lock_call(struct file *file, const struct trap_frame *frame)
 {
 	static const enum lock_kind kinds[] = { LOCK_SHARED, LOCK_EXCLUSIVE, LOCK_NONE };
-	bool of_file = frame->ecx >= F_OFD_GETLK, waits;
+	bool of_file = frame->ecx >= F_OFD_GETLK;
+	enum lock_action action = frame->ecx - (of_file			? F_OFD_GETLK
+						: is_narrow(frame->ecx) ? F_GETLK
+									: F_GETLK64);
 	struct file_lock lock = { .owner = of_file ? (void *)file : current->process->files,
 				  .pid = of_file ? -1 : current->process->leader->task->pid };
 	struct linux_lock64 from;
-	int error = fetch(frame, &from);
+	int error = lock_from_user(frame, &from);
 
 	if (error)
 		return error;
 	if ((uint16_t)from.type > F_UNLCK || (of_file && from.pid != 0))
 		return -EINVAL;
 	lock.kind = kinds[from.type];
-	error = set_range(file, &from, &lock);
+	error = set_lock_range(file, &from, &lock);
 	if (error)
 		return error;
-	switch (frame->ecx) {
-	case F_GETLK:
-	case F_GETLK64:
-	case F_OFD_GETLK:
-		return show_conflict(file, frame, &lock, &from);
-	}
-	waits = frame->ecx == F_SETLKW || frame->ecx == F_SETLKW64 || frame->ecx == F_OFD_SETLKW;
-	return may_lock(file, lock.kind) ? set(file, frame->ebx, &lock, waits) : -EBADF;
+	if (action == LOCK_GET)
+		return give_conflict(file, frame, &lock, &from);
+	return may_lock(file, lock.kind)
+		   ? set_lock(file, frame->ebx, &lock, action == LOCK_SET_AND_WAIT)
+		   : -EBADF;
 }
 
-static int lock_whole(struct file *file, const struct trap_frame *frame)
+/* flock(2): a bad operation is said before a bad descriptor. */
+static int lock_whole_file(struct file *file, const struct trap_frame *frame)
 {
 	uint32_t operation = frame->ecx & ~LOCK_NB;
 	struct file_lock lock = { .owner = file, .is_whole = true, .last = LOCK_LAST };
@@ -139,11 +142,7 @@ static int lock_whole(struct file *file, const struct trap_frame *frame)
 	lock.kind = operation == LOCK_UN   ? LOCK_NONE
 		    : operation == LOCK_SH ? LOCK_SHARED
 					   : LOCK_EXCLUSIVE;
-	return set(file, frame->ebx, &lock, !(frame->ecx & LOCK_NB));
+	return set_lock(file, frame->ebx, &lock, !(frame->ecx & LOCK_NB));
 }
 
-FILE_CALL(sys_flock, lock_whole(file_opened(file), frame))
-
-static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 143, "flock", "fx", sys_flock },
-};
+SYSCALL_FILE(143, sys_flock, "fx", lock_whole_file(file_opened(file), frame))

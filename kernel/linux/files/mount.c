@@ -1,20 +1,16 @@
 /*
- * mount, umount, and the calls that make files safe: sync and its like.
+ * mount, umount, and the calls that make files safe: syncfs and sync_file_range.
  *
  * mount's flags are options that every file system has; the rest is text for the file system
  * itself. Flags that only restrict programs (nosuid, nodev, noexec) change nothing here, where
- * every process is root's. Other kinds of mounts (bind, move) are refused.
+ * every process is root's. Other kinds of mounts (bind, move) are refused. mount(2), umount(2),
+ * sync(2), sync_file_range(2). All may sleep: a mount reads the disk, the others write.
  */
-#include "fs/file.h"
-#include "fs/path_page.h"
 #include "fs/vfs/mounting.h"
 #include "fs/vfs/mounts.h"
 #include "fs/vfs/vfs.h"
-#include "kernel/lib/errno.h"
 #include "kernel/linux/files/calls.h"
-#include "kernel/process/process.h"
 #include "kernel/report/printk.h"
-#include "kernel/syscall/syscall.h"
 
 /* Linux's flags of mount and umount2. */
 #define MS_RDONLY	1u
@@ -35,6 +31,8 @@
 #define MNT_FORCE	1u
 #define UMOUNT_NOFOLLOW 8u
 
+#define SYNC_RANGE_FLAGS 7u /* wait before, write, wait after */
+
 #define IGNORED_FLAGS                                                                              \
 	(MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_NODIRATIME | MS_SILENT | MS_RELATIME |              \
 	 MS_STRICTATIME | MS_LAZYTIME)
@@ -43,33 +41,34 @@
 
 enum { SOURCE, TARGET, TYPE, TEXT, TEXTS };
 
-static void free_texts(char *const texts[TEXTS])
+/* mount's four texts, a page each; NULL where the program gave a null pointer. */
+struct mount_texts {
+	char *text[TEXTS];
+};
+
+static void free_texts(struct mount_texts *texts)
 {
 	for (unsigned i = 0; i < TEXTS; i++)
-		path_page_free(texts[i]);
+		path_page_release(&texts->text[i]);
 }
 
-/* Fetches mount's four texts, each into a page; an address of 0 gives NULL. After an error none is
- * left. */
-static int fetch_texts(const struct trap_frame *frame, char *texts[TEXTS])
+/* What was fetched before an error is the caller's, too. */
+static int fetch_texts(const struct trap_frame *frame, struct mount_texts *texts)
 {
 	const uint32_t addresses[TEXTS] = { frame->ebx, frame->ecx, frame->edx, frame->edi };
-	int error = 0;
 
-	for (unsigned i = 0; i < TEXTS; i++)
-		texts[i] = NULL;
-	for (unsigned i = 0; i < TEXTS && !error; i++) {
-		if (addresses[i])
-			error = path_from_user(addresses[i], &texts[i]);
+	for (unsigned i = 0; i < TEXTS; i++) {
+		char *text = NULL;
+		int error = addresses[i] ? path_from_user(addresses[i], &text) : 0;
+
 		if (error)
-			texts[i] = NULL;
+			return error;
+		texts->text[i] = text;
 	}
-	if (error)
-		free_texts(texts);
-	return error;
+	return 0;
 }
 
-static int mount_texts(char *const texts[TEXTS], uint32_t flags)
+static int mount_from_texts(char *const texts[TEXTS], uint32_t flags)
 {
 	struct inode *start = vfs_working_directory(current->process->files);
 	const struct mount_options options = {
@@ -77,7 +76,7 @@ static int mount_texts(char *const texts[TEXTS], uint32_t flags)
 		.no_access_time = flags & MS_NOATIME,
 		.synchronous = flags & MS_SYNCHRONOUS,
 		.synchronous_directories = flags & (MS_SYNCHRONOUS | MS_DIRSYNC),
-		.text = texts[TEXT] ? texts[TEXT] : "",
+		.text = texts[TEXT] ?: "",
 	};
 
 	if (!texts[TARGET])
@@ -91,26 +90,20 @@ static int mount_texts(char *const texts[TEXTS], uint32_t flags)
 		return vfs_remount(start, texts[TARGET], &options);
 	if (!texts[TYPE])
 		return -EFAULT;
-	return vfs_mount(start, texts[SOURCE] ? texts[SOURCE] : "none", texts[TYPE], texts[TARGET],
-			 &options);
+	return vfs_mount(start, texts[SOURCE] ?: "none", texts[TYPE], texts[TARGET], &options);
 }
 
-static int sys_mount(struct trap_frame *frame)
+SYSCALL_DEFINE(21, sys_mount, "sssxp")
 {
-	uint32_t flags = frame->esi;
-	char *texts[TEXTS];
-	int error = fetch_texts(frame, texts);
+	bool has_magic = (frame->esi & MS_MAGIC_MASK) == MS_MAGIC;
+	struct mount_texts texts CLEANUP(free_texts) = { { NULL } };
 
-	if (error)
-		return error;
-	if ((flags & MS_MAGIC_MASK) == MS_MAGIC)
-		flags &= ~MS_MAGIC_MASK;
-	error = mount_texts(texts, flags);
-	free_texts(texts);
-	return error;
+	return fetch_texts(frame, &texts)
+		   ?: mount_from_texts(texts.text,
+				       has_magic ? frame->esi & ~MS_MAGIC_MASK : frame->esi);
 }
 
-static int unmount(uint32_t address, uint32_t flags)
+static int unmount_path(uint32_t address, uint32_t flags)
 {
 	char *path;
 	int error =
@@ -123,39 +116,30 @@ static int unmount(uint32_t address, uint32_t flags)
 	return error;
 }
 
-CALL(sys_umount, unmount(frame->ebx, 0))
-CALL(sys_umount2, unmount(frame->ebx, frame->ecx))
+SYSCALL(22, sys_umount, "s", unmount_path(frame->ebx, 0))
+SYSCALL(52, sys_umount2, "sx", unmount_path(frame->ebx, frame->ecx))
 
+/* Writes back all of the file system that the file is in, and tells of errors since the file was
+ * opened or last asked. */
 static int sync_mount(struct file *file)
 {
-	const struct mount *mount = file && file->inode ? mount_of(file->inode) : NULL;
+	const struct mount *mount = file->inode ? mount_of(file->inode) : NULL;
 
-	if (!file)
-		return -EBADF;
 	return mount && mount->type->sync ? mount->type->sync(mount->root, &file->mount_errors) : 0;
 }
 
-/* More than is asked for: all of the file, and durably. */
-static int sync_range(struct file *file, const struct trap_frame *frame)
-{
-	int64_t offset = wide(frame->ecx, frame->edx), length = wide(frame->esi, frame->edi);
+SYSCALL_OPEN(344, sys_syncfs, "f", sync_mount(file))
 
-	if (!file)
-		return -EBADF;
-	if (offset < 0 || length < 0 || frame->ebp > 7)
+/* More than is asked for: all of the file, and durably. */
+static int sync_range(struct file *file, int64_t offset, int64_t length, uint32_t flags)
+{
+	if (offset < 0 || length < 0 || flags > SYNC_RANGE_FLAGS)
 		return -EINVAL;
 	if (!file->ops->sync)
 		return file->ops->is_stream ? -ESPIPE : 0;
 	return file->ops->sync(file, true);
 }
 
-FILE_CALL(sys_syncfs, sync_mount(file_opened(file)))
-FILE_CALL(sys_sync_file_range, sync_range(file_opened(file), frame))
-
-static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 21, "mount", "sssxp", sys_mount },
-	{ 22, "umount", "s", sys_umount },
-	{ 52, "umount2", "sx", sys_umount2 },
-	{ 314, "sync_file_range", "fxxxxx", sys_sync_file_range },
-	{ 344, "syncfs", "f", sys_syncfs },
-};
+SYSCALL_OPEN(314, sys_sync_file_range, "fxxxxx",
+	     sync_range(file, wide(frame->ecx, frame->edx), wide(frame->esi, frame->edi),
+			frame->ebp))

@@ -1,105 +1,93 @@
-/* Calls with paths that only Linux's programs make: those that end in "at", and those that change
- * names.
+/*
+ * Calls with paths: openat's family, and those that make, remove and change names.
+ *
+ * Of most there are two: mkdirat(2) has a directory where a relative path begins, a descriptor or
+ * AT_FDCWD; mkdir(2) is the same with AT_FDCWD (HERE). The functions here are for the first form.
+ * They fetch the path, find where it begins (struct start), and call fs/vfs, which walks along it.
+ *
+ *	openat(7, "a/b", O_RDONLY)	start = { inode of descriptor 7, "a/b" }
+ *	open("/a/b", O_RDONLY)		start = { the working directory, "/a/b" }; not used
+ *
+ * All run for the current task, and may sleep: where a page or the disk is waited for. path(7) has
+ * the rules of walking, fs/vfs/path.h the errors.
  */
-#include "fs/file.h"
-#include "fs/files.h"
 #include "fs/path_page.h"
+#include "fs/vfs/names.h"
 #include "fs/vfs/path.h"
 #include "fs/vfs/vfs.h"
-#include "kernel/lib/errno.h"
-#include "fs/vfs/names.h"
 #include "kernel/linux/files/calls.h"
-#include "kernel/process/process.h"
-#include "kernel/process/file_calls.h"
-#include "kernel/syscall/syscall.h"
-#include "mm/user_copy.h"
 
-#define TO_LINK	 (AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) /* not to what it leads to */
-#define AT_FLAGS (AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_EMPTY_PATH | AT_STATX_SYNC)
+#define LINK_ITSELF (AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) /* not what it leads to */
+#define AT_FLAGS    (AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_EMPTY_PATH | AT_STATX_SYNC)
 
-/* ---- places ---- */
+/* ---- where a path begins ---- */
 
-/* A program's path, and the directory where it begins if it is relative: a reference, since another
- * task of the program may close its descriptor, or change the working directory. */
-struct place {
-	struct inode *start;
-	char *path; /* a page */
+/* A program's path, copied to a page, and the directory where it begins if it is relative: a
+ * reference, since another task of the program may close its descriptor, or change the working
+ * directory. Zeros: nothing is held. */
+struct start {
+	struct inode *directory;
+	char *path;
 };
 
-static int find_start(struct place *place, uint32_t directory)
+static void start_release(struct start *start)
+{
+	if (start->path)
+		path_page_free(start->path);
+	inode_put(start->directory);
+}
+
+/* Fetches a path, and holds where it begins. `directory` is a descriptor or AT_FDCWD. Returns 0;
+ * -EFAULT, -ENAMETOOLONG, -EBADF, -ENOTDIR or -ENOMEM. start_release also follows an error. */
+static int start_from_user(struct start *start, uint32_t directory, uint32_t address)
 {
 	const struct files *files = current->process->files;
-	bool is_here = directory == HERE || *place->path == '/';
-	const struct file *file = is_here ? NULL : files_get(files, directory);
-
-	if (!is_here && !file)
-		return -EBADF;
-	if (!is_here && !inode_is(file->inode, S_IFDIR) && *place->path)
-		return -ENOTDIR;
-	place->start = inode_hold(is_here ? vfs_working_directory(files) : file->inode);
-	return 0;
-}
-
-static void place_put(struct place *place)
-{
-	path_page_free(place->path);
-	inode_put(place->start);
-}
-
-/* Fetches a path. directory is a descriptor or AT_FDCWD. -EFAULT, -ENAMETOOLONG, -EBADF, -ENOTDIR,
- * -ENOMEM; otherwise place_put gives it back. */
-static int place_get(struct place *place, uint32_t directory, uint32_t address)
-{
-	int error = path_from_user(address, &place->path);
+	const struct file *file;
+	char *path;
+	int error = path_from_user(address, &path);
 
 	if (error)
 		return error;
-	error = find_start(place, directory);
-	if (error)
-		path_page_free(place->path);
-	return error;
+	start->path = path;
+	if (directory == HERE || *path == '/') {
+		start->directory = inode_hold(vfs_working_directory(files));
+		return 0;
+	}
+	file = files_get(files, directory);
+	if (!file)
+		return -EBADF;
+	if (!inode_is(file->inode, S_IFDIR) && *path) /* an empty path may mean the file itself */
+		return -ENOTDIR;
+	start->directory = inode_hold(file->inode);
+	return 0;
 }
 
 int inode_at(uint32_t directory, uint32_t address, uint32_t flags, struct inode **inode)
 {
 	enum path_end end = flags & AT_SYMLINK_NOFOLLOW ? PATH_STAY : PATH_FOLLOW;
-	struct place at;
-	int error = flags & ~AT_FLAGS ? -EINVAL : place_get(&at, directory, address);
+	struct start start CLEANUP(start_release) = { NULL };
+	int error = flags & ~AT_FLAGS ? -EINVAL : start_from_user(&start, directory, address);
 
-	if (error)
-		return error;
-	if (!*at.path && flags & AT_EMPTY_PATH)
-		*inode = inode_hold(at.start);
-	else
-		error = path_find(at.start, at.path, end, inode);
-	place_put(&at);
-	return error;
+	if (error || *start.path || !(flags & AT_EMPTY_PATH))
+		return error ?: path_find(start.directory, start.path, end, inode);
+	*inode = inode_hold(start.directory);
+	return 0;
 }
 
 int call_at(uint32_t directory, uint32_t address, uint32_t flags, inode_call *call, uint32_t first,
 	    uint32_t second)
 {
-	struct inode *inode;
-	int result = inode_at(directory, address, flags, &inode);
+	struct inode *inode CLEANUP(inode_release) = NULL;
 
-	if (result)
-		return result;
-	result = call(inode, first, second);
-	inode_put(inode);
-	return result;
-}
-
-int call_file(const struct file *file, inode_call *call, uint32_t first, uint32_t second)
-{
-	return file ? call(file->inode, first, second) : -EBADF;
+	return inode_at(directory, address, flags, &inode) ?: call(inode, first, second);
 }
 
 /* ---- opening ---- */
 
-/* The only flags that are valid together with O_PATH. */
-#define PLACE_FLAGS (O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+/* open(2): the only flags that are valid together with O_PATH. */
+#define PATH_FLAGS (O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
-static int make_place(const struct path *path, uint32_t flags, struct file **file)
+static int open_found_path(const struct path *path, uint32_t flags, struct file **file)
 {
 	if (!path->inode)
 		return -ENOENT;
@@ -109,7 +97,7 @@ static int make_place(const struct path *path, uint32_t flags, struct file **fil
 	return *file ? 0 : -ENFILE;
 }
 
-/* It can be neither read nor written. */
+/* For fs/vfs. The file can be neither read nor written. */
 int vfs_open_path(struct inode *start, const char *text, uint32_t flags, struct file **file)
 {
 	struct path path;
@@ -117,43 +105,39 @@ int vfs_open_path(struct inode *start, const char *text, uint32_t flags, struct 
 
 	if (error)
 		return error;
-	error = make_place(&path, flags & PLACE_FLAGS, file);
+	error = open_found_path(&path, flags & PATH_FLAGS, file);
 	path_release(&path);
 	return error;
 }
 
-/* As sys_open, from another directory. */
+/* As sys_open: without a descriptor that is free no new file is made. */
 static int open_at(uint32_t directory, uint32_t address, uint32_t flags, uint32_t mode)
 {
 	struct files *files = current->process->files;
-	struct place at;
+	struct start start CLEANUP(start_release) = { NULL };
 	struct file *file;
-	int result = place_get(&at, directory, address);
+	int result = start_from_user(&start, directory, address);
 
-	if (result)
-		return result;
-	result = files_add(files, NULL, 0, false);
+	if (!result)
+		result = files_add(files, NULL, 0, false);
 	if (result >= 0)
-		result = vfs_open(at.start, at.path, flags, mode & ~files->umask, &file);
-	place_put(&at);
+		result = vfs_open(start.directory, start.path, flags, mode & ~files->umask, &file);
 	return result < 0 ? result : descriptor_add(file, flags);
 }
 
-CALL(sys_openat, open_at(frame->ebx, frame->ecx, frame->edx, frame->esi))
-CALL(sys_creat, open_at(HERE, frame->ebx, O_CREAT | O_WRONLY | O_TRUNC, frame->ecx))
+SYSCALL(295, sys_openat, "asoo", open_at(frame->ebx, frame->ecx, frame->edx, frame->esi))
+SYSCALL(8, sys_creat, "so", open_at(HERE, frame->ebx, O_CREAT | O_WRONLY | O_TRUNC, frame->ecx))
 
 /* ---- making and removing ---- */
 
+/* Makes what the type in mode says. */
 static int make_at(uint32_t directory, uint32_t address, uint32_t mode, uint32_t device)
 {
-	struct place at;
-	int error = place_get(&at, directory, address);
+	struct start start CLEANUP(start_release) = { NULL };
 
-	if (error)
-		return error;
-	error = vfs_make(at.start, at.path, mode & ~current->process->files->umask, device);
-	place_put(&at);
-	return error;
+	mode &= ~current->process->files->umask;
+	return start_from_user(&start, directory, address)
+		   ?: vfs_make(start.directory, start.path, mode, device);
 }
 
 static int make_directory_at(uint32_t directory, uint32_t address, uint32_t mode)
@@ -161,10 +145,10 @@ static int make_directory_at(uint32_t directory, uint32_t address, uint32_t mode
 	return make_at(directory, address, S_IFDIR | (mode & (S_ALL - S_ISUID - S_ISGID)), 0);
 }
 
-/* No type means a regular file. */
+/* mknod(2). No type means a regular file. */
 static int make_node_at(uint32_t directory, uint32_t address, uint32_t mode, uint32_t device)
 {
-	uint32_t type = mode & S_IFMT ? mode & S_IFMT : S_IFREG;
+	uint32_t type = mode & S_IFMT ?: S_IFREG;
 
 	if (type == S_IFDIR)
 		return -EPERM;
@@ -176,84 +160,75 @@ static int make_node_at(uint32_t directory, uint32_t address, uint32_t mode, uin
 
 static int remove_at(uint32_t directory, uint32_t address, uint32_t flags)
 {
-	struct place at;
-	int error = flags & ~AT_REMOVEDIR ? -EINVAL : place_get(&at, directory, address);
+	struct start start CLEANUP(start_release) = { NULL };
 
-	if (error)
-		return error;
-	error = vfs_remove(at.start, at.path, flags & AT_REMOVEDIR);
-	place_put(&at);
-	return error;
+	if (flags & ~AT_REMOVEDIR)
+		return -EINVAL;
+	return start_from_user(&start, directory, address)
+		   ?: vfs_remove(start.directory, start.path, flags & AT_REMOVEDIR);
 }
 
-CALL(sys_mkdir, make_directory_at(HERE, frame->ebx, frame->ecx))
-CALL(sys_mkdirat, make_directory_at(frame->ebx, frame->ecx, frame->edx))
-CALL(sys_mknod, make_node_at(HERE, frame->ebx, frame->ecx, frame->edx))
-CALL(sys_mknodat, make_node_at(frame->ebx, frame->ecx, frame->edx, frame->esi))
-CALL(sys_unlink, remove_at(HERE, frame->ebx, 0))
-CALL(sys_unlinkat, remove_at(frame->ebx, frame->ecx, frame->edx))
-CALL(sys_rmdir, remove_at(HERE, frame->ebx, AT_REMOVEDIR))
+SYSCALL(39, sys_mkdir, "so", make_directory_at(HERE, frame->ebx, frame->ecx))
+SYSCALL(296, sys_mkdirat, "aso", make_directory_at(frame->ebx, frame->ecx, frame->edx))
+SYSCALL(14, sys_mknod, "sox", make_node_at(HERE, frame->ebx, frame->ecx, frame->edx))
+SYSCALL(297, sys_mknodat, "asox", make_node_at(frame->ebx, frame->ecx, frame->edx, frame->esi))
+SYSCALL(10, sys_unlink, "s", remove_at(HERE, frame->ebx, 0))
+SYSCALL(301, sys_unlinkat, "asx", remove_at(frame->ebx, frame->ecx, frame->edx))
+SYSCALL(40, sys_rmdir, "s", remove_at(HERE, frame->ebx, AT_REMOVEDIR))
 
 /* ---- links and names ---- */
 
+/* A new name for an inode: of a symbolic link for the link, unless AT_SYMLINK_FOLLOW is set, the
+ * opposite of the other calls' AT_SYMLINK_NOFOLLOW. */
 static int link_at(uint32_t directory, uint32_t address, uint32_t new_directory,
 		   uint32_t new_address, uint32_t flags)
 {
-	struct inode *inode;
-	struct place to;
-	uint32_t follow = flags & AT_SYMLINK_FOLLOW;
-	int error = inode_at(directory, address,
-			     follow ? flags & ~follow : flags | AT_SYMLINK_NOFOLLOW, &inode);
+	struct inode *inode CLEANUP(inode_release) = NULL;
+	struct start to CLEANUP(start_release) = { NULL };
 
-	if (error)
-		return error;
-	error = place_get(&to, new_directory, new_address);
-	if (!error) {
-		error = vfs_link(to.start, to.path, inode);
-		place_put(&to);
-	}
-	inode_put(inode);
-	return error;
+	flags =
+	    flags & AT_SYMLINK_FOLLOW ? flags & ~AT_SYMLINK_FOLLOW : flags | AT_SYMLINK_NOFOLLOW;
+	return inode_at(directory, address, flags, &inode)
+		   ?: start_from_user(&to, new_directory, new_address)
+		   ?: vfs_link(to.directory, to.path, inode);
 }
 
+/* The target is text: where it leads, and whether it leads anywhere, is found when it is walked. */
 static int symlink_at(uint32_t target, uint32_t directory, uint32_t address)
 {
-	struct place from, at;
-	int error = place_get(&from, HERE, target);
+	struct start from CLEANUP(start_release) = { NULL }, to CLEANUP(start_release) = { NULL };
 
-	if (error)
-		return error;
-	error = place_get(&at, directory, address);
-	if (!error) {
-		error = vfs_symlink(at.start, at.path, from.path);
-		place_put(&at);
-	}
-	place_put(&from);
-	return error;
+	return start_from_user(&from, HERE, target) ?: start_from_user(&to, directory, address)
+		   ?: vfs_symlink(to.directory, to.path, from.path);
 }
 
+/* The flags of renameat2(2), each by itself. */
 static int rename_at(uint32_t directory, uint32_t address, uint32_t new_directory,
 		     uint32_t new_address, uint32_t flags)
 {
-	struct place from, to;
-	bool is_known = flags <= RENAME_EXCHANGE; /* each by itself */
-	int error = is_known ? place_get(&from, directory, address) : -EINVAL;
+	struct start from CLEANUP(start_release) = { NULL }, to CLEANUP(start_release) = { NULL };
 
-	if (error)
-		return error;
-	error = place_get(&to, new_directory, new_address);
-	if (!error) {
-		error = vfs_rename(from.start, from.path, to.start, to.path, flags);
-		place_put(&to);
-	}
-	place_put(&from);
-	return error;
+	if (flags > RENAME_EXCHANGE)
+		return -EINVAL;
+	return start_from_user(&from, directory, address)
+		   ?: start_from_user(&to, new_directory, new_address)
+		   ?: vfs_rename(from.directory, from.path, to.directory, to.path, flags);
 }
 
-/* Copies a symbolic link's target, without a NUL, to a user address. */
+SYSCALL(9, sys_link, "ss", link_at(HERE, frame->ebx, HERE, frame->ecx, 0))
+SYSCALL(303, sys_linkat, "asasx",
+	link_at(frame->ebx, frame->ecx, frame->edx, frame->esi, frame->edi))
+SYSCALL(83, sys_symlink, "ss", symlink_at(frame->ebx, HERE, frame->ecx))
+SYSCALL(304, sys_symlinkat, "sas", symlink_at(frame->ebx, frame->ecx, frame->edx))
+SYSCALL(38, sys_rename, "ss", rename_at(HERE, frame->ebx, HERE, frame->ecx, 0))
+SYSCALL(302, sys_renameat, "asas", rename_at(frame->ebx, frame->ecx, frame->edx, frame->esi, 0))
+SYSCALL(353, sys_renameat2, "asasx",
+	rename_at(frame->ebx, frame->ecx, frame->edx, frame->esi, frame->edi))
+
+/* readlink(2) of an inode: the target, cut to size, without a NUL. Returns its length. */
 static int give_target(struct inode *inode, uint32_t to, uint32_t size)
 {
-	char *target;
+	char *target CLEANUP(path_page_release) = NULL;
 
 	if (!inode_is(inode, S_IFLNK))
 		return -EINVAL;
@@ -262,90 +237,52 @@ static int give_target(struct inode *inode, uint32_t to, uint32_t size)
 		return -ENOMEM;
 	int length = inode->ops->read_link(inode, target, size < PATH_MAX ? size : PATH_MAX);
 
-	if (length > 0 && copy_to_user(to, target, length))
-		length = -EFAULT;
-	path_page_free(target);
-	return length;
+	return length > 0 && copy_to_user(to, target, length) ? -EFAULT : length;
 }
 
-CALL(sys_link, link_at(HERE, frame->ebx, HERE, frame->ecx, 0))
-CALL(sys_linkat, link_at(frame->ebx, frame->ecx, frame->edx, frame->esi, frame->edi))
-CALL(sys_symlink, symlink_at(frame->ebx, HERE, frame->ecx))
-CALL(sys_symlinkat, symlink_at(frame->ebx, frame->ecx, frame->edx))
-CALL(sys_rename, rename_at(HERE, frame->ebx, HERE, frame->ecx, 0))
-CALL(sys_renameat, rename_at(frame->ebx, frame->ecx, frame->edx, frame->esi, 0))
-CALL(sys_renameat2, rename_at(frame->ebx, frame->ecx, frame->edx, frame->esi, frame->edi))
-
-/* An empty path leads to the link that a descriptor is a place of, or to nothing. */
+/* An empty path leads to the link that a descriptor is open for (O_PATH), or to nothing. */
 static int read_link_at(uint32_t directory, uint32_t address, uint32_t to, uint32_t size)
 {
 	char first;
 
 	if ((int32_t)size <= 0)
 		return -EINVAL;
-	int result = call_at(directory, address, TO_LINK, give_target, to, size);
+	int result = call_at(directory, address, LINK_ITSELF, give_target, to, size);
 	bool is_empty = result == -EINVAL && !copy_from_user(&first, address, 1) && !first;
 
 	return is_empty ? -ENOENT : result;
 }
 
-CALL(sys_readlink, read_link_at(HERE, frame->ebx, frame->ecx, frame->edx))
-CALL(sys_readlinkat, read_link_at(frame->ebx, frame->ecx, frame->edx, frame->esi))
+SYSCALL(85, sys_readlink, "spd", read_link_at(HERE, frame->ebx, frame->ecx, frame->edx))
+SYSCALL(305, sys_readlinkat, "aspd", read_link_at(frame->ebx, frame->ecx, frame->edx, frame->esi))
 
-/* ---- the working directory ---- */
+/* ---- the working directory, and the umask ---- */
 
-static int enter(struct inode *inode, uint32_t unused, uint32_t unused_too)
+static int change_directory(struct inode *inode, uint32_t unused, uint32_t unused_too)
 {
 	return vfs_enter(current->process->files, inode);
 }
 
-CALL(sys_chdir, call_at(HERE, frame->ebx, 0, enter, 0, 0))
-FILE_CALL(sys_fchdir, call_file(file, enter, 0, 0))
+SYSCALL(12, sys_chdir, "s", call_at(HERE, frame->ebx, 0, change_directory, 0, 0))
+SYSCALL_FILE(133, sys_fchdir, "f", call_file(file, change_directory, 0, 0))
 
-static int sys_getcwd(struct trap_frame *frame)
+/* Linux's call, not the library's getcwd(3): returns the length of the path with its NUL. */
+SYSCALL_DEFINE(183, sys_getcwd, "pd")
 {
-	char *path = path_page();
+	char *path CLEANUP(path_page_release) = path_page();
 
 	if (!path)
 		return -ENOMEM;
 	uint32_t size = frame->ecx < PATH_MAX ? frame->ecx : PATH_MAX;
 	int length = vfs_directory_path(vfs_working_directory(current->process->files), path, size);
 
-	if (length > 0 && copy_to_user(frame->ebx, path, length))
-		length = -EFAULT;
-	path_page_free(path);
-	return length;
+	return length > 0 && copy_to_user(frame->ebx, path, length) ? -EFAULT : length;
 }
 
-static int sys_umask(struct trap_frame *frame)
+SYSCALL_DEFINE(60, sys_umask, "o")
 {
 	uint32_t before = current->process->files->umask;
 
 	current->process->files->umask = frame->ebx & 0777;
 	return before;
 }
-
-static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 8, "creat", "so", sys_creat },
-	{ 9, "link", "ss", sys_link },
-	{ 10, "unlink", "s", sys_unlink },
-	{ 12, "chdir", "s", sys_chdir },
-	{ 14, "mknod", "sox", sys_mknod },
-	{ 38, "rename", "ss", sys_rename },
-	{ 39, "mkdir", "so", sys_mkdir },
-	{ 40, "rmdir", "s", sys_rmdir },
-	{ 60, "umask", "o", sys_umask },
-	{ 83, "symlink", "ss", sys_symlink },
-	{ 85, "readlink", "spd", sys_readlink },
-	{ 133, "fchdir", "f", sys_fchdir },
-	{ 183, "getcwd", "pd", sys_getcwd },
-	{ 295, "openat", "asoo", sys_openat },
-	{ 296, "mkdirat", "aso", sys_mkdirat },
-	{ 297, "mknodat", "asox", sys_mknodat },
-	{ 301, "unlinkat", "asx", sys_unlinkat },
-	{ 302, "renameat", "asas", sys_renameat },
-	{ 303, "linkat", "asasx", sys_linkat },
-	{ 304, "symlinkat", "sas", sys_symlinkat },
-	{ 305, "readlinkat", "aspd", sys_readlinkat },
-	{ 353, "renameat2", "asasx", sys_renameat2 },
-};

@@ -1,11 +1,11 @@
-/* Calls that copy from one file to another: sendfile(2), with an offset of 32 or of 64 bits. */
-#include "kernel/abi/file.h"
-#include "kernel/lib/errno.h"
+/*
+ * sendfile(2): copies from one file to another, from an offset of 32 or of 64 bits.
+ *
+ * The bytes go through one page of the kernel, so a call that moves much sleeps often; it gives the
+ * processor up between two pages, and ends early for a signal. The offset is the program's
+ * variable, which moves, or (a null pointer) the file's own.
+ */
 #include "kernel/linux/files/calls.h"
-#include "kernel/process/process.h"
-#include "kernel/syscall/syscall.h"
-#include "mm/page_alloc.h"
-#include "mm/user_copy.h"
 
 /* Moves the offset by what was written, which may be less than what was read. */
 static int copy_page(struct file *to, struct file *from, uint64_t *offset, void *page,
@@ -27,16 +27,15 @@ static int copy_page(struct file *to, struct file *from, uint64_t *offset, void 
 	return written;
 }
 
-/* Copies from an offset on, which is moved; NULL: that of the file. Stops where one of the two
- * gives or takes less, and may be interrupted by a signal. Returns how many bytes. */
-static int copy(struct file *to, struct file *from, uint64_t *offset, uint32_t length)
+/* Copies from an offset on, which is moved. Stops where one of the two gives or takes less, and may
+ * be interrupted by a signal. Returns how many bytes. */
+static int copy_pages(struct file *to, struct file *from, uint64_t *offset, uint32_t length)
 {
-	void *page = page_alloc(0);
+	char *page CLEANUP(path_page_release) = path_page();
 	uint32_t done = 0;
 	int moved = page ? 1 : -ENOMEM;
 
-	offset = offset ? offset : &from->offset;
-	while (page && done < length && moved > 0) {
+	while (done < length && moved > 0) {
 		uint32_t wanted = length - done < PAGE_SIZE ? length - done : PAGE_SIZE;
 
 		moved = copy_page(to, from, offset, page, wanted);
@@ -45,61 +44,52 @@ static int copy(struct file *to, struct file *from, uint64_t *offset, uint32_t l
 		if (current->has_signal)
 			break;
 	}
-	if (page)
-		page_free(page, 0);
 	return done > 0 || moved > 0 ? (int32_t)done : moved;
 }
 
-/* From one file to another, from *offset on; NULL: from where the file is. `most` is the last byte
- * that the call can tell of. */
-static int send_file(struct file *to, struct file *from, uint64_t *offset, uint32_t length,
-		     uint64_t most)
+/* Checks, in Linux's order, and copies. `most` is the last byte that the call can tell of. */
+static int send_checked(struct file *to, struct file *from, uint64_t *offset, uint32_t length,
+			uint64_t most)
 {
 	if (!from)
 		return -EBADF;
 	if (from->ops->is_stream)
-		return offset ? -ESPIPE : -EINVAL;
-	uint64_t begin = offset ? *offset : from->offset;
-
-	if ((int64_t)begin < 0 || !from->ops->read || inode_is(from->inode, S_IFDIR))
+		return offset == &from->offset ? -EINVAL : -ESPIPE;
+	if ((int64_t)*offset < 0 || !from->ops->read || inode_is(from->inode, S_IFDIR))
 		return -EINVAL;
 	if (!to)
 		return -EBADF;
 	if (to->flags & O_APPEND)
 		return -EINVAL;
-	if (begin >= most)
+	if (*offset >= most)
 		return -EOVERFLOW;
 	length = length < TRANSFER_MAX ? length : TRANSFER_MAX;
-	if (length > most - begin)
-		length = most - begin;
-	return end_write(copy(to, from, offset, length));
+	return end_write(
+	    copy_pages(to, from, offset, length < most - *offset ? length : most - *offset));
 }
 
 /* EDX is where the program keeps the offset, a signed number of `size` bytes, or 0. It is stored
  * again whatever has happened. */
-static int send_from(struct file *to, struct file *from, const struct trap_frame *frame,
+static int send_file(struct file *to, struct file *from, const struct trap_frame *frame,
 		     uint32_t size)
 {
-	uint64_t most = size == sizeof(int32_t) && frame->edx ? INT32_MAX : INT64_MAX;
-	int64_t offset = 0;
+	bool is_narrow = size == sizeof(int32_t);
+	uint64_t offset = 0;
 
 	if (!frame->edx)
-		return send_file(to, from, NULL, frame->esi, most);
+		return send_checked(to, from, from ? &from->offset : NULL, frame->esi, INT64_MAX);
 	if (copy_from_user(&offset, frame->edx, size) != 0)
 		return -EFAULT;
-	if (size == sizeof(int32_t))
+	if (is_narrow)
 		offset = (int32_t)offset;
-	int moved = send_file(to, from, (uint64_t *)&offset, frame->esi, most);
+	int moved = send_checked(to, from, &offset, frame->esi, is_narrow ? INT32_MAX : INT64_MAX);
 
 	return copy_to_user(frame->edx, &offset, size) ? -EFAULT : moved;
 }
 
 FILES_CALL(sys_sendfile, 1, ecx,
-	   send_from(file_to_write(file), file_to_read(other), frame, sizeof(int32_t)))
+	   send_file(file_to_write(file), file_to_read(other), frame, sizeof(int32_t)))
+SYSCALL_ROW(187, sys_sendfile, "ffpd")
 FILES_CALL(sys_sendfile64, 1, ecx,
-	   send_from(file_to_write(file), file_to_read(other), frame, sizeof(int64_t)))
-
-static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 187, "sendfile", "ffpd", sys_sendfile },
-	{ 239, "sendfile64", "ffpd", sys_sendfile64 },
-};
+	   send_file(file_to_write(file), file_to_read(other), frame, sizeof(int64_t)))
+SYSCALL_ROW(239, sys_sendfile64, "ffpd")

@@ -1,16 +1,24 @@
-/* System calls about a file's attributes: the stat family, modes, owners and times. */
-#include "fs/file.h"
+/*
+ * Calls about a file's attributes: stat in its three layouts, modes, owners and times, and statfs.
+ *
+ * Each is an operation on an inode, and a way to name one: a path (call_at), or an open file
+ * (call_file). The newest call of a family has the most general arguments; the older ones are that
+ * with constants:
+ *
+ *	stat, lstat, fstat	struct linux_stat: sizes of 31 bits, owners of 16
+ *	stat64 ... fstatat64	struct linux_stat64: the same, wider; times of 32 bits
+ *	statx			struct linux_statx: times of 64 bits
+ *	chown, lchown, fchown	owners of 16 bits; chown32 ... fchownat: of 32
+ *	utime, utimes, futimesat, utimensat: struct times of seconds, us, us, ns
+ *
+ * stat(2), statx(2), access(2), chmod(2), chown(2), fallocate(2), utimensat(2), statfs(2). All may
+ * sleep, for a path or for the disk.
+ */
 #include "fs/vfs/mounts.h"
 #include "fs/vfs/vfs.h"
 #include "kernel/abi/statx.h"
-#include "kernel/abi/file.h"
-#include "kernel/lib/errno.h"
-#include "kernel/syscall/syscall.h"
 #include "kernel/linux/files/calls.h"
-#include "kernel/process/process.h"
-#include "mm/user_copy.h"
 #include "kernel/linux/time/user_time64.h"
-#include "mm/page_alloc.h"
 
 #define NS NANOSECONDS_PER_SECOND
 
@@ -41,25 +49,25 @@ static struct linux_timespec old_time_of(int64_t ns)
 	return (struct linux_timespec){ time.seconds, time.nanoseconds };
 }
 
-/* Of a device number the lower byte is the minor one; the other fields are as the inode has them.
- */
+/* What the three layouts have in common, by the same names. Of a device number the lower byte is
+ * the minor one; the other fields are as the inode has them. */
+#define FACTS(inode)                                                                               \
+	.mode = (inode)->mode, .links = (inode)->links, .owner = (inode)->owner,                   \
+	.group = (inode)->group, .number = (inode)->number, .size = (inode)->size,                 \
+	.blocks = (inode)->blocks, .block_size = (inode)->block_size ?: PAGE_SIZE
+
+#define TIMES(inode, convert)                                                                      \
+	.accessed = convert((inode)->accessed), .modified = convert((inode)->modified),            \
+	.changed = convert((inode)->changed)
+
 static int give_stat64(struct inode *inode, uint32_t to, uint32_t unused)
 {
-	struct linux_stat64 stat = {
-		.filesystem = inode->filesystem,
+	const struct linux_stat64 stat = {
+		FACTS(inode),
+		TIMES(inode, old_time_of),
 		.number_low = inode->number,
-		.mode = inode->mode,
-		.links = inode->links,
-		.owner = inode->owner,
-		.group = inode->group,
+		.filesystem = inode->filesystem,
 		.device = inode->device,
-		.size = inode->size,
-		.block_size = inode->block_size ?: PAGE_SIZE,
-		.blocks = inode->blocks,
-		.number = inode->number,
-		.accessed = old_time_of(inode->accessed),
-		.modified = old_time_of(inode->modified),
-		.changed = old_time_of(inode->changed),
 	};
 
 	return give(to, &stat, sizeof(stat));
@@ -67,42 +75,22 @@ static int give_stat64(struct inode *inode, uint32_t to, uint32_t unused)
 
 static int give_stat(struct inode *inode, uint32_t to, uint32_t unused)
 {
-	struct linux_stat stat = {
+	const struct linux_stat stat = {
+		FACTS(inode),
+		TIMES(inode, old_time_of),
 		.filesystem = inode->filesystem,
-		.number = inode->number,
-		.mode = inode->mode,
-		.links = inode->links,
-		.owner = inode->owner,
-		.group = inode->group,
 		.device = inode->device,
-		.size = inode->size,
-		.block_size = inode->block_size ?: PAGE_SIZE,
-		.blocks = inode->blocks,
-		.accessed = old_time_of(inode->accessed),
-		.modified = old_time_of(inode->modified),
-		.changed = old_time_of(inode->changed),
 	};
 
-	if (inode->size > INT32_MAX)
-		return -EOVERFLOW;
-	return give(to, &stat, sizeof(stat));
+	return inode->size > INT32_MAX ? -EOVERFLOW : give(to, &stat, sizeof(stat));
 }
 
 static int give_statx(struct inode *inode, uint32_t to, uint32_t unused)
 {
-	struct linux_statx stat = {
+	const struct linux_statx stat = {
+		FACTS(inode),
+		TIMES(inode, time_of),
 		.mask = STATX_BASIC,
-		.block_size = inode->block_size ?: PAGE_SIZE,
-		.links = inode->links,
-		.owner = inode->owner,
-		.group = inode->group,
-		.mode = inode->mode,
-		.number = inode->number,
-		.size = inode->size,
-		.blocks = inode->blocks,
-		.accessed = time_of(inode->accessed),
-		.changed = time_of(inode->changed),
-		.modified = time_of(inode->modified),
 		.device_major = inode->device >> 8 & 0xfff,
 		.device_minor = (inode->device & 0xff) | (inode->device >> 12 & ~0xffu),
 		.filesystem_major = inode->filesystem >> 8,
@@ -114,15 +102,18 @@ static int give_statx(struct inode *inode, uint32_t to, uint32_t unused)
 
 /* ---- the calls ---- */
 
-CALL(sys_stat, call_at(HERE, frame->ebx, 0, give_stat, frame->ecx, 0))
-CALL(sys_lstat, call_at(HERE, frame->ebx, AT_SYMLINK_NOFOLLOW, give_stat, frame->ecx, 0))
-FILE_CALL(sys_fstat, call_file(file, give_stat, frame->ecx, 0))
-CALL(sys_stat64, call_at(HERE, frame->ebx, 0, give_stat64, frame->ecx, 0))
-CALL(sys_lstat64, call_at(HERE, frame->ebx, AT_SYMLINK_NOFOLLOW, give_stat64, frame->ecx, 0))
-FILE_CALL(sys_fstat64, call_file(file, give_stat64, frame->ecx, 0))
-CALL(sys_fstatat64, call_at(frame->ebx, frame->ecx, frame->esi, give_stat64, frame->edx, 0))
+SYSCALL(106, sys_stat, "sp", call_at(HERE, frame->ebx, 0, give_stat, frame->ecx, 0))
+SYSCALL(107, sys_lstat, "sp",
+	call_at(HERE, frame->ebx, AT_SYMLINK_NOFOLLOW, give_stat, frame->ecx, 0))
+SYSCALL_FILE(108, sys_fstat, "fp", call_file(file, give_stat, frame->ecx, 0))
+SYSCALL(195, sys_stat64, "sp", call_at(HERE, frame->ebx, 0, give_stat64, frame->ecx, 0))
+SYSCALL(196, sys_lstat64, "sp",
+	call_at(HERE, frame->ebx, AT_SYMLINK_NOFOLLOW, give_stat64, frame->ecx, 0))
+SYSCALL_FILE(197, sys_fstat64, "fp", call_file(file, give_stat64, frame->ecx, 0))
+SYSCALL(300, sys_fstatat64, "aspx",
+	call_at(frame->ebx, frame->ecx, frame->esi, give_stat64, frame->edx, 0))
 
-static int sys_statx(struct trap_frame *frame)
+SYSCALL_DEFINE(383, sys_statx, "asxxp")
 {
 	if (frame->esi & STATX_RESERVED || (frame->edx & AT_STATX_SYNC) == AT_STATX_SYNC)
 		return -EINVAL;
@@ -133,23 +124,20 @@ static int sys_statx(struct trap_frame *frame)
  * permission. */
 static int access_at(uint32_t directory, uint32_t address, uint32_t wanted, uint32_t flags)
 {
-	struct inode *inode;
+	struct inode *inode CLEANUP(inode_release) = NULL;
 	int error =
 	    wanted > 7 ? -EINVAL : inode_at(directory, address, flags & ~AT_EACCESS, &inode);
 
-	if (error)
-		return error;
-	if (wanted & W_OK && (inode_is(inode, S_IFREG) || inode_is(inode, S_IFDIR)))
+	if (!error && wanted & W_OK && (inode_is(inode, S_IFREG) || inode_is(inode, S_IFDIR)))
 		error = mount_check_write(inode);
 	if (!error && wanted & X_OK && !inode_is(inode, S_IFDIR) && !(inode->mode & S_IXALL))
 		error = -EACCES;
-	inode_put(inode);
 	return error;
 }
 
-CALL(sys_access, access_at(HERE, frame->ebx, frame->ecx, 0))
-CALL(sys_faccessat, access_at(frame->ebx, frame->ecx, frame->edx, 0))
-CALL(sys_faccessat2, access_at(frame->ebx, frame->ecx, frame->edx, frame->esi))
+SYSCALL(33, sys_access, "so", access_at(HERE, frame->ebx, frame->ecx, 0))
+SYSCALL(307, sys_faccessat, "aso", access_at(frame->ebx, frame->ecx, frame->edx, 0))
+SYSCALL(439, sys_faccessat2, "asox", access_at(frame->ebx, frame->ecx, frame->edx, frame->esi))
 
 /* ---- changes ---- */
 
@@ -185,60 +173,64 @@ static int change_size(struct inode *inode, uint32_t low, uint32_t high)
 }
 
 /* The 16 bits of the older calls; all ones mean -1. */
-static uint32_t old_owner(uint32_t owner)
+static uint32_t wide_owner(uint32_t owner)
 {
-	return (int32_t)(int16_t)owner == -1 ? UINT32_MAX : (uint16_t)owner;
+	return (int16_t)owner == -1 ? UINT32_MAX : (uint16_t)owner;
 }
 
-CALL(sys_chmod, call_at(HERE, frame->ebx, 0, change_mode, frame->ecx, 0))
-FILE_CALL(sys_fchmod, call_file(file_opened(file), change_mode, frame->ecx, 0))
-CALL(sys_fchmodat, call_at(frame->ebx, frame->ecx, 0, change_mode, frame->edx, 0))
-CALL(sys_chown,
-     call_at(HERE, frame->ebx, 0, change_owner, old_owner(frame->ecx), old_owner(frame->edx)))
-CALL(sys_lchown, call_at(HERE, frame->ebx, AT_SYMLINK_NOFOLLOW, change_owner, old_owner(frame->ecx),
-			 old_owner(frame->edx)))
-FILE_CALL(sys_fchown,
-	  call_file(file_opened(file), change_owner, old_owner(frame->ecx), old_owner(frame->edx)))
-CALL(sys_chown32, call_at(HERE, frame->ebx, 0, change_owner, frame->ecx, frame->edx))
-CALL(sys_lchown32,
-     call_at(HERE, frame->ebx, AT_SYMLINK_NOFOLLOW, change_owner, frame->ecx, frame->edx))
-FILE_CALL(sys_fchown32, call_file(file_opened(file), change_owner, frame->ecx, frame->edx))
-CALL(sys_fchownat,
-     call_at(frame->ebx, frame->ecx, frame->edi, change_owner, frame->edx, frame->esi))
-CALL(sys_truncate, call_at(HERE, frame->ebx, 0, change_size, frame->ecx, (int32_t)frame->ecx >> 31))
-CALL(sys_truncate64, call_at(HERE, frame->ebx, 0, change_size, frame->ecx, frame->edx))
+static int change_owner16(struct inode *inode, uint32_t owner, uint32_t group)
+{
+	return change_owner(inode, wide_owner(owner), wide_owner(group));
+}
+
+SYSCALL(15, sys_chmod, "so", call_at(HERE, frame->ebx, 0, change_mode, frame->ecx, 0))
+SYSCALL_OPEN(94, sys_fchmod, "fo", change_mode(file->inode, frame->ecx, 0))
+SYSCALL(306, sys_fchmodat, "aso", call_at(frame->ebx, frame->ecx, 0, change_mode, frame->edx, 0))
+SYSCALL(182, sys_chown, "sdd", call_at(HERE, frame->ebx, 0, change_owner16, frame->ecx, frame->edx))
+SYSCALL(16, sys_lchown, "sdd",
+	call_at(HERE, frame->ebx, AT_SYMLINK_NOFOLLOW, change_owner16, frame->ecx, frame->edx))
+SYSCALL_OPEN(95, sys_fchown, "fdd", change_owner16(file->inode, frame->ecx, frame->edx))
+SYSCALL(212, sys_chown32, "sdd", call_at(HERE, frame->ebx, 0, change_owner, frame->ecx, frame->edx))
+SYSCALL(198, sys_lchown32, "sdd",
+	call_at(HERE, frame->ebx, AT_SYMLINK_NOFOLLOW, change_owner, frame->ecx, frame->edx))
+SYSCALL_OPEN(207, sys_fchown32, "fdd", change_owner(file->inode, frame->ecx, frame->edx))
+SYSCALL(298, sys_fchownat, "asddx",
+	call_at(frame->ebx, frame->ecx, frame->edi, change_owner, frame->edx, frame->esi))
+SYSCALL(92, sys_truncate, "sd",
+	call_at(HERE, frame->ebx, 0, change_size, frame->ecx, (int32_t)frame->ecx >> 31))
+SYSCALL(193, sys_truncate64, "sxx",
+	call_at(HERE, frame->ebx, 0, change_size, frame->ecx, frame->edx))
 
 /* In memory it makes a file longer, unless that is to keep its size: nothing is reserved for it. */
-static int allocate(struct file *file, const struct trap_frame *frame)
+static int allocate_range(struct file *file, uint32_t mode, int64_t offset, int64_t length)
 {
-	int64_t offset = wide(frame->edx, frame->esi), length = wide(frame->edi, frame->ebp), end;
+	struct inode *inode = file->inode;
+	bool is_more = mode & ~FALLOCATE_KEEP_SIZE; /* changes what is there: a hole, say */
+	int64_t end;
 
-	if (!file)
-		return -EBADF;
 	if (offset < 0 || length <= 0)
 		return -EINVAL;
-	if (frame->ecx == FALLOCATE_PUNCH_HOLE || inode_is(file->inode, S_IFBLK) ||
-	    (!file->inode->ops->allocate && frame->ecx & ~FALLOCATE_KEEP_SIZE))
+	if (mode == FALLOCATE_PUNCH_HOLE || inode_is(inode, S_IFBLK) ||
+	    (!inode->ops->allocate && is_more))
 		return -EOPNOTSUPP;
 	if (!file_writable(file))
 		return -EBADF;
-	if (!inode_is(file->inode, S_IFREG))
-		return inode_is(file->inode, S_IFIFO) ? -ESPIPE : -ENODEV;
-	int error = frame->ecx & ~FALLOCATE_KEEP_SIZE ? mount_check_change(file->inode)
-						      : mount_check_write(file->inode);
+	if (!inode_is(inode, S_IFREG))
+		return inode_is(inode, S_IFIFO) ? -ESPIPE : -ENODEV;
+	int error = is_more ? mount_check_change(inode) : mount_check_write(inode);
 
 	if (error)
 		return error;
 	if (__builtin_add_overflow(offset, length, &end))
 		return -EFBIG;
-	if (file->inode->ops->allocate)
-		return file->inode->ops->allocate(file->inode, frame->ecx, offset, length);
-	if (frame->ecx || (uint64_t)end <= file->inode->size)
-		return 0;
-	return vfs_truncate(file->inode, end);
+	if (inode->ops->allocate)
+		return inode->ops->allocate(inode, mode, offset, length);
+	return mode || (uint64_t)end <= inode->size ? 0 : vfs_truncate(inode, end);
 }
 
-FILE_CALL(sys_fallocate, allocate(file_opened(file), frame))
+SYSCALL_OPEN(324, sys_fallocate, "fxxxxx",
+	     allocate_range(file, frame->ecx, wide(frame->edx, frame->esi),
+			    wide(frame->edi, frame->ebp)))
 
 /* ---- times ---- */
 
@@ -246,32 +238,31 @@ FILE_CALL(sys_fallocate, allocate(file_opened(file), frame))
 enum layout { SECONDS, MICROSECONDS, NANOSECONDS, NANOSECONDS_64 };
 
 /* The two times at a user address, with UTIME_NOW and UTIME_OMIT in their nanoseconds; address 0:
- * both are now. */
-static int take_times(uint32_t address, enum layout layout, struct linux_timespec64 both[2])
+ * both are now. Returns 0 or -EFAULT. */
+static int times_from_user(uint32_t address, enum layout layout, struct linux_timespec64 both[2])
 {
 	uint32_t unit = layout == MICROSECONDS ? 1000 : 1, words = layout == SECONDS ? 1 : 2;
+	bool is_wide = layout == NANOSECONDS_64;
 	int32_t time[4];
 
 	both[0] = both[1] = (struct linux_timespec64){ 0, UTIME_NOW };
 	if (!address)
 		return 0;
-	if (layout == NANOSECONDS_64) {
-		int error = copy_from_user(both, address, 2 * sizeof(*both));
-
-		for (unsigned i = 0; i < 2; i++) /* programs may leave anything in the upper half */
-			both[i].nanoseconds &= UINT32_MAX;
-		return error ? -EFAULT : 0;
-	}
-	if (copy_from_user(time, address, 2 * words * sizeof(int32_t)))
+	if (copy_from_user(is_wide ? (void *)both : time, address,
+			   2 * (is_wide ? sizeof(*both) : words * sizeof(*time))))
 		return -EFAULT;
 	for (unsigned i = 0; i < 2; i++) {
+		if (is_wide) { /* programs leave anything in the upper half */
+			both[i].nanoseconds &= UINT32_MAX;
+			continue;
+		}
 		both[i].seconds = time[i * words];
 		both[i].nanoseconds = words == 1 ? 0 : (uint32_t)time[2 * i + 1] * (int64_t)unit;
 	}
 	return 0;
 }
 
-static int set_time(int64_t *time, const struct linux_timespec64 *wanted)
+static int time_wanted(int64_t *time, const struct linux_timespec64 *wanted)
 {
 	if (wanted->nanoseconds == UTIME_NOW)
 		*time = inode_now();
@@ -295,14 +286,14 @@ static int change_times(struct inode *inode, uint32_t address, uint32_t layout)
 
 	if (mount_check_write(inode) == -EROFS)
 		return -EROFS;
-	if (take_times(address, layout, wanted))
+	if (times_from_user(address, layout, wanted))
 		return -EFAULT;
 	bool is_touch = wanted[0].nanoseconds == UTIME_NOW && wanted[1].nanoseconds == UTIME_NOW;
 	int error = is_touch ? mount_check_write(inode) : mount_check_change(inode);
 
 	if (error)
 		return error;
-	if (set_time(&both[0], &wanted[0]) || set_time(&both[1], &wanted[1]))
+	if (time_wanted(&both[0], &wanted[0]) || time_wanted(&both[1], &wanted[1]))
 		return -EINVAL;
 	inode->accessed = both[0];
 	inode->modified = both[1];
@@ -310,26 +301,27 @@ static int change_times(struct inode *inode, uint32_t address, uint32_t layout)
 	return 0;
 }
 
-static int set_times(struct file *file, const struct trap_frame *frame, uint32_t flags,
-		     enum layout layout)
+/* utimensat(2): two times that stay need not even have a file. */
+static int change_times_at(struct file *file, const struct trap_frame *frame, uint32_t flags,
+			   enum layout layout)
 {
 	struct linux_timespec64 both[2];
 
-	/* Two times that stay: then the file need not even be there. */
-	if (!take_times(frame->edx, layout, both) && both[0].nanoseconds == UTIME_OMIT &&
+	if (!times_from_user(frame->edx, layout, both) && both[0].nanoseconds == UTIME_OMIT &&
 	    both[1].nanoseconds == UTIME_OMIT)
 		return 0;
-	if (!frame->ecx && frame->ebx != HERE) /* futimens: the file is the descriptor's */
-		return flags ? -EINVAL
-			     : call_file(file_opened(file), change_times, frame->edx, layout);
-	return call_at(frame->ebx, frame->ecx, flags, change_times, frame->edx, layout);
+	if (frame->ecx || frame->ebx == HERE)
+		return call_at(frame->ebx, frame->ecx, flags, change_times, frame->edx, layout);
+	/* futimens(3): the file is the descriptor's */
+	return flags ? -EINVAL : call_file(file_opened(file), change_times, frame->edx, layout);
 }
 
-FILE_CALL(sys_utimensat, set_times(file, frame, frame->esi, NANOSECONDS))
-FILE_CALL(sys_utimensat64, set_times(file, frame, frame->esi, NANOSECONDS_64))
-CALL(sys_utime, call_at(HERE, frame->ebx, 0, change_times, frame->ecx, SECONDS))
-CALL(sys_utimes, call_at(HERE, frame->ebx, 0, change_times, frame->ecx, MICROSECONDS))
-FILE_CALL(sys_futimesat, set_times(file, frame, 0, MICROSECONDS))
+SYSCALL_FILE(320, sys_utimensat, "fspx", change_times_at(file, frame, frame->esi, NANOSECONDS))
+SYSCALL_FILE(412, sys_utimensat_time64, "fspx",
+	     change_times_at(file, frame, frame->esi, NANOSECONDS_64))
+SYSCALL(30, sys_utime, "sp", call_at(HERE, frame->ebx, 0, change_times, frame->ecx, SECONDS))
+SYSCALL(271, sys_utimes, "sp", call_at(HERE, frame->ebx, 0, change_times, frame->ecx, MICROSECONDS))
+SYSCALL_FILE(299, sys_futimesat, "fsp", change_times_at(file, frame, 0, MICROSECONDS))
 
 /* ---- file systems ---- */
 
@@ -361,39 +353,5 @@ static int give_statfs(struct inode *inode, uint32_t to, uint32_t size)
 	return size == sizeof(stat) ? give(to, &stat, sizeof(stat)) : -EINVAL;
 }
 
-CALL(sys_statfs64, call_at(HERE, frame->ebx, 0, give_statfs, frame->edx, frame->ecx))
-FILE_CALL(sys_fstatfs64, call_file(file, give_statfs, frame->edx, frame->ecx))
-
-static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 15, "chmod", "so", sys_chmod },
-	{ 16, "lchown", "sdd", sys_lchown },
-	{ 30, "utime", "sp", sys_utime },
-	{ 33, "access", "so", sys_access },
-	{ 92, "truncate", "sd", sys_truncate },
-	{ 94, "fchmod", "fo", sys_fchmod },
-	{ 95, "fchown", "fdd", sys_fchown },
-	{ 106, "stat", "sp", sys_stat },
-	{ 107, "lstat", "sp", sys_lstat },
-	{ 108, "fstat", "fp", sys_fstat },
-	{ 182, "chown", "sdd", sys_chown },
-	{ 193, "truncate64", "sxx", sys_truncate64 },
-	{ 195, "stat64", "sp", sys_stat64 },
-	{ 196, "lstat64", "sp", sys_lstat64 },
-	{ 197, "fstat64", "fp", sys_fstat64 },
-	{ 198, "lchown32", "sdd", sys_lchown32 },
-	{ 207, "fchown32", "fdd", sys_fchown32 },
-	{ 212, "chown32", "sdd", sys_chown32 },
-	{ 268, "statfs64", "sdp", sys_statfs64 },
-	{ 269, "fstatfs64", "fdp", sys_fstatfs64 },
-	{ 271, "utimes", "sp", sys_utimes },
-	{ 298, "fchownat", "asddx", sys_fchownat },
-	{ 299, "futimesat", "fsp", sys_futimesat },
-	{ 300, "fstatat64", "aspx", sys_fstatat64 },
-	{ 306, "fchmodat", "aso", sys_fchmodat },
-	{ 307, "faccessat", "aso", sys_faccessat },
-	{ 320, "utimensat", "fspx", sys_utimensat },
-	{ 324, "fallocate", "fxxxxx", sys_fallocate },
-	{ 383, "statx", "asxxp", sys_statx },
-	{ 412, "utimensat_time64", "fspx", sys_utimensat64 },
-	{ 439, "faccessat2", "asox", sys_faccessat2 },
-};
+SYSCALL(268, sys_statfs64, "sdp", call_at(HERE, frame->ebx, 0, give_statfs, frame->edx, frame->ecx))
+SYSCALL_FILE(269, sys_fstatfs64, "fdp", call_file(file, give_statfs, frame->edx, frame->ecx))

@@ -1,5 +1,6 @@
 """kernel/linux/MISSING.md: which of Linux's system calls the kernel does not have, found by the
-tables of calls in its source, struct syscall. linux_calls.txt has Linux's numbers and names."""
+tables of calls in its source, struct syscall, and the definitions that have a row with them
+(kernel/linux/call.h). linux_calls.txt has Linux's numbers and names."""
 
 from __future__ import annotations
 
@@ -10,7 +11,9 @@ from pathlib import Path
 from labs.tools.course.exercises import ROOT
 
 FILE = "kernel/linux/MISSING.md"
-CALL = re.compile(r'\{ (\d+), "\w+", "\w*", \w+ \}')
+ROW = re.compile(
+    r'(?:\{\s*|^SYSCALL\w*\()(\d+), (?:"(\w+)"|sys_(\w+)),\s+"(\w*)"', re.MULTILINE
+)  # in a table of calls, or with a call's definition
 COLUMNS = 100
 
 INTRODUCTION = """\
@@ -58,10 +61,15 @@ Of calls that are answered, these parts are refused or have less effect than on 
 """
 
 
+def rows(text: str) -> list[tuple[int, str, str]]:
+    """The calls of a C file: number, name, and the letters of its arguments."""
+    return [(int(n), name or other, letters) for n, name, other, letters in ROW.findall(text)]
+
+
 def there(root: Path = ROOT) -> set[int]:
     """The numbers of the calls that the source has."""
     files = (root / "kernel").rglob("*.c")
-    return {int(number) for path in files for number in CALL.findall(path.read_text())}
+    return {number for path in files for number, _, _ in rows(path.read_text())}
 
 
 def linux() -> dict[int, str]:
