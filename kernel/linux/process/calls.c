@@ -1,19 +1,22 @@
-/* System calls about tasks: families, groups, and the scheduler. */
-#include <stdbool.h>
-#include <stddef.h>
-
+/*
+ * System calls about tasks: waitid, groups, and the scheduler.
+ *
+ * The scheduler's calls are for programs that ask; what they set has little effect. All tasks are
+ * under one class (kernel/task/sched_class.h), so a policy is that of all. Real-time priorities and
+ * those of disk requests are kept, and change nothing.
+ *
+ * waitid(2), getpriority(2), sched_setscheduler(2), sched(7), ioprio_set(2). Only waitid sleeps,
+ * apart from copies to and from the program.
+ */
 #include "kernel/abi/resource.h"
 #include "kernel/abi/signal_handler.h"
 #include "kernel/abi/waitid.h"
-#include "kernel/lib/errno.h"
-#include "kernel/task/sched.h"
-#include "kernel/syscall/syscall.h"
+#include "kernel/linux/call.h"
 #include "kernel/linux/process/usage.h"
 #include "kernel/linux/time/user_time64.h"
+#include "kernel/task/sched.h"
 #include "kernel/task/sched_class.h"
 #include "kernel/task/time.h"
-#include "kernel/process/family.h"
-#include "mm/user_copy.h"
 
 #define NICE_LEAST	(-20)
 #define NICE_MOST	19
@@ -34,8 +37,9 @@
 #define IO_LEVELS      0x1fffu
 #define IO_LEVEL_LAST  7u
 
-/* ---- families ---- */
+/* ---- waitid ---- */
 
+/* For wait4, too. */
 int wait_give_usage(uint32_t address, const struct wait_news *news)
 {
 	if (!address)
@@ -46,12 +50,13 @@ int wait_give_usage(uint32_t address, const struct wait_news *news)
 	return give(address, &usage, sizeof(usage));
 }
 
-static bool is_wanted(const struct process *child, uint32_t options)
+/* Has the child news of a kind that the options ask for? An end counts only with WEXITED. */
+static bool has_wanted_news(const struct process *child, uint32_t options)
 {
-	uint32_t news =
-	    (child->has_stopped ? WUNTRACED : 0) | (child->has_continued ? WCONTINUED : 0);
-
-	return (child->task->life == TASK_ZOMBIE ? WEXITED : news) & options;
+	if (child->task->life == TASK_ZOMBIE)
+		return options & WEXITED;
+	return (child->has_stopped && options & WUNTRACED) ||
+	       (child->has_continued && options & WCONTINUED);
 }
 
 /* A child with news of the wanted kind; *error is -ECHILD when there is no such child at all. */
@@ -61,7 +66,7 @@ static struct process *find_wanted(int32_t which, uint32_t options, int32_t *err
 	for (struct process *child = process_next(NULL); child; child = process_next(child)) {
 		bool meant = process_is_meant(child, which);
 
-		if (meant && is_wanted(child, options))
+		if (meant && has_wanted_news(child, options))
 			return child;
 		*error = meant ? 0 : *error;
 	}
@@ -69,7 +74,7 @@ static struct process *find_wanted(int32_t which, uint32_t options, int32_t *err
 }
 
 /* Looks whether there is news; process_wait takes it, unless it is to stay. */
-static int look_id(int32_t which, uint32_t options, struct wait_news *news)
+static int look_for_news(int32_t which, uint32_t options, struct wait_news *news)
 {
 	int error;
 	struct process *child = find_wanted(which, options, &error);
@@ -91,7 +96,7 @@ static int look_id(int32_t which, uint32_t options, struct wait_news *news)
 	return child->task->pid;
 }
 
-static int wait_id(int32_t which, uint32_t options, struct wait_news *news)
+static int wait_for_news(int32_t which, uint32_t options, struct wait_news *news)
 {
 	const uint32_t kinds = WEXITED | WUNTRACED | WCONTINUED;
 	int32_t pid;
@@ -99,14 +104,15 @@ static int wait_id(int32_t which, uint32_t options, struct wait_news *news)
 	if (options & ~(WAIT_OPTIONS | WEXITED | WNOWAIT) || !(options & kinds))
 		return -EINVAL;
 	current->process->waits_for = options & WAIT_KINDS;
-	int error = wait_event(&current->process->leader->children,
-			       (pid = look_id(which, options, news)) != 0 || (options & WNOHANG));
+	int error =
+	    wait_event(&current->process->leader->children,
+		       (pid = look_for_news(which, options, news)) != 0 || (options & WNOHANG));
 
 	return error ? error : pid;
 }
 
 /* Linux's struct siginfo with a child's news. */
-static int give_child(uint32_t address, int32_t pid, int32_t status)
+static int give_child_info(uint32_t address, int32_t pid, int32_t status)
 {
 	struct linux_signal_info info = { .signal = pid ? SIGCHLD : 0, .pid = pid };
 	int32_t signal = status & 0x7f;
@@ -123,7 +129,8 @@ static int give_child(uint32_t address, int32_t pid, int32_t status)
 	return give(address, &info, SIGNAL_INFO_CAUSE);
 }
 
-static int sys_waitid(struct trap_frame *frame)
+/* P_ALL, P_PID and P_PGID, as waitpid's first argument. The usage is Linux's, not POSIX's. */
+SYSCALL_DEFINE(284, sys_waitid, "ddpxp")
 {
 	const int32_t which[] = { -1, frame->ecx, frame->ecx ? -frame->ecx : 0 };
 	uint32_t type = frame->ebx;
@@ -131,43 +138,31 @@ static int sys_waitid(struct trap_frame *frame)
 
 	if (type > 2 || (type == 1 && (int32_t)frame->ecx <= 0) || (int32_t)frame->ecx < 0)
 		return -EINVAL;
-	int32_t pid = wait_id(which[type], frame->esi, &news);
+	int32_t pid = wait_for_news(which[type], frame->esi, &news);
 
 	if (pid < 0)
 		return pid;
 	if (pid > 0 && frame->edi && wait_give_usage(frame->edi, &news) != 0)
 		return -EFAULT;
-	return frame->edx ? give_child(frame->edx, pid, news.status) : 0;
+	return frame->edx ? give_child_info(frame->edx, pid, news.status) : 0;
 }
 
 /* ---- groups and sessions ---- */
 
-static int sys_getpgid(struct trap_frame *frame)
-{
-	const struct process *process = process_of_call(frame->ebx);
+SYSCALL_PROCESS(132, sys_getpgid, "d", process->pgrp)
+SYSCALL_PROCESS(147, sys_getsid, "d", process->session)
 
-	return process ? process->pgrp : -ESRCH;
-}
-
-static int sys_getsid(struct trap_frame *frame)
-{
-	const struct process *process = process_of_call(frame->ebx);
-
-	return process ? process->session : -ESRCH;
-}
-
-/* ---- the scheduler ---- */
+/* ---- nice ---- */
 
 static int clamp_nice(int64_t nice)
 {
 	return nice < NICE_LEAST ? NICE_LEAST : nice > NICE_MOST ? NICE_MOST : (int)nice;
 }
 
-static int sys_nice(struct trap_frame *frame)
-{
-	sched_set_nice(current, clamp_nice((int64_t)current->schedule.nice + (int32_t)frame->ebx));
-	return 0;
-}
+/* Linux's call returns 0; the library asks for the new value with getpriority. */
+SYSCALL(34, sys_nice, "d",
+	(sched_set_nice(current, clamp_nice((int64_t)current->schedule.nice + (int32_t)frame->ebx)),
+	 0))
 
 static bool is_program(const struct task *task)
 {
@@ -187,201 +182,164 @@ static bool has_priority(const struct task *task, uint32_t which, int32_t who)
 	}
 }
 
-static int sys_setpriority(struct trap_frame *frame)
+/* Sets the nice value of all tasks that are meant, to *nice; or (NULL) finds the best of theirs.
+ * Returns 0, or 20 - nice; -EINVAL, or -ESRCH when nobody is meant. */
+static int each_priority(uint32_t which, int32_t who, const int32_t *nice)
 {
 	int result = -ESRCH;
 
-	if (frame->ebx > PRIO_USER)
+	if (which > PRIO_USER)
 		return -EINVAL;
 	for (struct task *task = task_next(NULL); task; task = task_next(task)) {
-		if (!is_program(task) || !has_priority(task, frame->ebx, frame->ecx))
+		int priority = nice ? 0 : PRIORITY_OFFSET - task->schedule.nice;
+
+		if (!is_program(task) || !has_priority(task, which, who))
 			continue;
-		sched_set_nice(task, clamp_nice((int32_t)frame->edx));
-		result = 0;
+		if (nice)
+			sched_set_nice(task, clamp_nice(*nice));
+		result = priority > result ? priority : result;
 	}
 	return result;
 }
 
-static int sys_getpriority(struct trap_frame *frame)
-{
-	int result = -ESRCH;
+SYSCALL(96, sys_getpriority, "dd", each_priority(frame->ebx, frame->ecx, NULL))
+SYSCALL(97, sys_setpriority, "ddd",
+	each_priority(frame->ebx, frame->ecx, (const int32_t *)&frame->edx))
 
-	if (frame->ebx > PRIO_USER)
-		return -EINVAL;
-	for (const struct task *task = task_next(NULL); task; task = task_next(task)) {
-		int32_t priority = PRIORITY_OFFSET - task->schedule.nice;
+/* ---- policies ---- */
 
-		if (is_program(task) && has_priority(task, frame->ebx, frame->ecx) &&
-		    priority > result)
-			result = priority;
-	}
-	return result;
-}
-
-/* What a program has asked for last. All tasks are under one class: a task that changes its own
- * policy changes that of all. SCHED_OTHER is the class that the machine had before. */
+/* What a program has asked for last: a task that changes its own policy changes that of all.
+ * SCHED_OTHER is the class that the machine had before. */
 static struct {
 	const struct sched_class *usual;
 	uint32_t policy, priority;
 } chosen;
 
-static int check_pid(int32_t pid)
+/* -EINVAL, also if the call's other arguments are wrong, comes before -ESRCH. */
+static int check_pid(int32_t pid, bool others_are_valid)
 {
-	return pid < 0 ? -EINVAL : process_of_call(pid) ? 0 : -ESRCH;
+	return pid < 0 || !others_are_valid ? -EINVAL : process_of_call(pid) ? 0 : -ESRCH;
 }
 
-static int sys_sched_getscheduler(struct trap_frame *frame)
+static bool is_real_time(uint32_t policy)
 {
-	int error = check_pid(frame->ebx);
-
-	return error ? error : (int)chosen.policy;
+	return policy == POLICY_FIFO || policy == POLICY_RR;
 }
 
-static bool is_valid(uint32_t policy, uint32_t priority)
+/* Only SCHED_FIFO and SCHED_RR have priorities, 1 to 99. */
+static bool is_valid_priority(uint32_t policy, uint32_t priority)
 {
-	bool has_priority = policy == POLICY_FIFO || policy == POLICY_RR;
-
 	return policy <= POLICY_IDLE && policy != POLICY_UNUSED &&
-	       (has_priority ? priority - 1 < PRIORITY_MOST : priority == 0);
+	       (is_real_time(policy) ? priority - 1 < PRIORITY_MOST : priority == 0);
 }
 
-static const struct sched_class *class_of(uint32_t policy)
+static const struct sched_class *class_of_policy(uint32_t policy)
 {
-	if (policy == POLICY_FIFO || policy == POLICY_RR)
+	if (is_real_time(policy))
 		return &sched_round_robin;
 	return policy == POLICY_BATCH ? &sched_mlfq : chosen.usual;
 }
 
-static int sys_sched_setscheduler(struct trap_frame *frame)
+/* The priority in a struct sched_param of the program, for this policy; or a negated errno. */
+static int priority_from_user(int32_t pid, int32_t policy, uint32_t address)
 {
 	uint32_t priority;
-	int error = frame->edx && (int32_t)frame->ecx >= 0 ? check_pid(frame->ebx) : -EINVAL;
+	int error = check_pid(pid, address && policy >= 0);
 
 	if (error)
 		return error;
-	if (copy_from_user(&priority, frame->edx, sizeof(priority)) != 0)
+	if (copy_from_user(&priority, address, sizeof(priority)) != 0)
 		return -EFAULT;
-	if (!is_valid(frame->ecx, priority))
-		return -EINVAL;
+	return is_valid_priority(policy, priority) ? (int)priority : -EINVAL;
+}
+
+SYSCALL_DEFINE(156, sys_sched_setscheduler, "ddp")
+{
+	int priority = priority_from_user(frame->ebx, frame->ecx, frame->edx);
+
+	if (priority < 0)
+		return priority;
 	if (!chosen.usual)
 		chosen.usual = sched_class;
 	chosen.policy = frame->ecx;
 	chosen.priority = priority;
-	return sched_use(class_of(frame->ecx)->name);
+	return sched_use(class_of_policy(frame->ecx)->name);
 }
 
-/* Priorities are accepted and change nothing. Linux's SCHED_FIFO and SCHED_RR have them, its other
- * policies do not. */
-static int priority_of(uint32_t policy, int32_t of_real_time)
+SYSCALL_DEFINE(154, sys_sched_setparam, "dp")
+{
+	int priority = priority_from_user(frame->ebx, chosen.policy, frame->ecx);
+
+	if (priority >= 0)
+		chosen.priority = priority;
+	return priority < 0 ? priority : 0;
+}
+
+SYSCALL(157, sys_sched_getscheduler, "d", check_pid(frame->ebx, true) ?: (int)chosen.policy)
+SYSCALL(155, sys_sched_getparam, "dp",
+	check_pid(frame->ebx, frame->ecx)
+	    ?: give(frame->ecx, &chosen.priority, sizeof(chosen.priority)))
+
+/* The least or the most that a policy has: only the real-time ones have any. */
+static int priority_limit(uint32_t policy, int32_t of_real_time)
 {
 	if (policy > POLICY_LAST || policy == POLICY_UNUSED)
 		return -EINVAL;
-	return policy == POLICY_FIFO || policy == POLICY_RR ? of_real_time : 0;
+	return is_real_time(policy) ? of_real_time : 0;
 }
 
-CALL(sys_sched_get_priority_max, priority_of(frame->ebx, PRIORITY_MOST))
-CALL(sys_sched_get_priority_min, priority_of(frame->ebx, 1))
+SYSCALL(159, sys_sched_get_priority_max, "d", priority_limit(frame->ebx, PRIORITY_MOST))
+SYSCALL(160, sys_sched_get_priority_min, "d", priority_limit(frame->ebx, 1))
 
-static int sys_sched_getparam(struct trap_frame *frame)
-{
-	int error = frame->ecx ? check_pid(frame->ebx) : -EINVAL;
-
-	return error ? error : give(frame->ecx, &chosen.priority, sizeof(chosen.priority));
-}
-
-static int sys_sched_setparam(struct trap_frame *frame)
-{
-	uint32_t priority;
-	int error = frame->ecx ? check_pid(frame->ebx) : -EINVAL;
-
-	if (error)
-		return error;
-	if (copy_from_user(&priority, frame->ecx, sizeof(priority)) != 0)
-		return -EFAULT;
-	if (!is_valid(chosen.policy, priority))
-		return -EINVAL;
-	chosen.priority = priority;
-	return 0;
-}
-
-/* A turn under the class in use; Linux's SCHED_FIFO has none. */
-static int give_turn(const struct trap_frame *frame, bool wide)
+/* The quantum of the class in use; Linux's SCHED_FIFO has none. */
+static int give_quantum(const struct trap_frame *frame, bool is_wide)
 {
 	const uint64_t tick = NANOSECONDS_PER_SECOND / TICKS_PER_SECOND;
 	const uint64_t ns = chosen.policy == POLICY_FIFO ? 0 : sched_quantum * tick;
-	const struct linux_timespec64 turn64 = timespec64_of(ns);
-	const struct linux_timespec turn = timespec_of(ns);
+	const struct linux_timespec64 quantum64 = timespec64_of(ns);
+	const struct linux_timespec quantum = timespec_of(ns);
 
-	int error = check_pid(frame->ebx);
-
-	if (error)
-		return error;
-	return wide ? give(frame->ecx, &turn64, sizeof(turn64))
-		    : give(frame->ecx, &turn, sizeof(turn));
+	return check_pid(frame->ebx, true)
+		   ?: is_wide ? give(frame->ecx, &quantum64, sizeof(quantum64))
+			      : give(frame->ecx, &quantum, sizeof(quantum));
 }
 
-CALL(sys_sched_rr_get_interval, give_turn(frame, false))
-CALL(sys_sched_rr_get_interval64, give_turn(frame, true))
+SYSCALL(161, sys_sched_rr_get_interval, "dp", give_quantum(frame, false))
+SYSCALL(423, sys_sched_rr_get_interval_time64, "dp", give_quantum(frame, true))
 
-/* Priorities of disk requests are accepted, too, and change nothing. */
-static int sys_ioprio_set(struct trap_frame *frame)
+/* ---- priorities of disk requests; processors ---- */
+
+static int check_io_target(uint32_t kind, int32_t who)
 {
-	uint32_t class = frame->edx >> IO_CLASS_SHIFT, level = frame->edx & IO_LEVELS;
-
-	if (frame->ebx - 1 >= IO_KINDS || class > IO_CLASS_IDLE || level > IO_LEVEL_LAST)
+	if (kind - 1 >= IO_KINDS)
 		return -EINVAL;
-	return frame->ebx > 1 || process_of_call(frame->ecx) ? 0 : -ESRCH;
+	return kind > 1 || process_of_call(who) ? 0 : -ESRCH;
 }
 
-static int sys_ioprio_get(struct trap_frame *frame)
-{
-	if (frame->ebx - 1 >= IO_KINDS)
-		return -EINVAL;
-	return frame->ebx > 1 || process_of_call(frame->ecx) ? 0 : -ESRCH;
-}
+SYSCALL(289, sys_ioprio_set, "ddx",
+	frame->edx >> IO_CLASS_SHIFT > IO_CLASS_IDLE || (frame->edx & IO_LEVELS) > IO_LEVEL_LAST
+	    ? -EINVAL
+	    : check_io_target(frame->ebx, frame->ecx))
+SYSCALL(290, sys_ioprio_get, "dd", check_io_target(frame->ebx, frame->ecx))
 
-static int sys_sched_getaffinity(struct trap_frame *frame)
+/* There is one processor to be on. Linux's call returns how many bytes of the mask it has. */
+static int give_affinity(uint32_t to, uint32_t size)
 {
 	const uint32_t first_processor = 1;
 
-	if (!process_of_call(frame->ebx))
-		return -ESRCH;
-	if (frame->ecx < CPU_MASK_SIZE)
+	if (size < CPU_MASK_SIZE)
 		return -EINVAL;
-	int error = give(frame->edx, &first_processor, CPU_MASK_SIZE);
-
-	return error ? error : CPU_MASK_SIZE;
+	return give(to, &first_processor, CPU_MASK_SIZE) ?: CPU_MASK_SIZE;
 }
 
-/* There is one processor to be on. */
-static int sys_sched_setaffinity(struct trap_frame *frame)
+static int check_affinity(uint32_t from, uint32_t size)
 {
-	uint32_t mask = 0, size = frame->ecx < sizeof(mask) ? frame->ecx : sizeof(mask);
+	uint32_t mask = 0;
 
-	if (!process_of_call(frame->ebx))
-		return -ESRCH;
-	if (copy_from_user(&mask, frame->edx, size) != 0)
+	if (copy_from_user(&mask, from, size < sizeof(mask) ? size : sizeof(mask)) != 0)
 		return -EFAULT;
 	return mask & 1 ? 0 : -EINVAL;
 }
 
-static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 34, "nice", "d", sys_nice },
-	{ 96, "getpriority", "dd", sys_getpriority },
-	{ 97, "setpriority", "ddd", sys_setpriority },
-	{ 132, "getpgid", "d", sys_getpgid },
-	{ 147, "getsid", "d", sys_getsid },
-	{ 154, "sched_setparam", "dp", sys_sched_setparam },
-	{ 155, "sched_getparam", "dp", sys_sched_getparam },
-	{ 156, "sched_setscheduler", "ddp", sys_sched_setscheduler },
-	{ 157, "sched_getscheduler", "d", sys_sched_getscheduler },
-	{ 159, "sched_get_priority_max", "d", sys_sched_get_priority_max },
-	{ 160, "sched_get_priority_min", "d", sys_sched_get_priority_min },
-	{ 161, "sched_rr_get_interval", "dp", sys_sched_rr_get_interval },
-	{ 241, "sched_setaffinity", "ddp", sys_sched_setaffinity },
-	{ 242, "sched_getaffinity", "ddp", sys_sched_getaffinity },
-	{ 284, "waitid", "ddpxp", sys_waitid },
-	{ 289, "ioprio_set", "ddx", sys_ioprio_set },
-	{ 290, "ioprio_get", "dd", sys_ioprio_get },
-	{ 423, "sched_rr_get_interval_time64", "dp", sys_sched_rr_get_interval64 },
-};
+SYSCALL_PROCESS(242, sys_sched_getaffinity, "ddp", give_affinity(frame->edx, frame->ecx))
+SYSCALL_PROCESS(241, sys_sched_setaffinity, "ddp", check_affinity(frame->edx, frame->ecx))

@@ -1,12 +1,14 @@
-/* Capabilities: root has all of them, and keeps them; and prctl. */
-#include "fs/files.h"
+/*
+ * Capabilities: root has all of them, and keeps them; and prctl.
+ *
+ * Nothing asks whether a process has a capability. The calls are for programs that give some up, or
+ * look what they have: capabilities(7), capget(2), prctl(2). What prctl sets for a whole program is
+ * in its table of files (`personality`), which its threads share and a child inherits.
+ */
 #include "kernel/abi/capability.h"
 #include "kernel/abi/signal_handler.h"
-#include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
-#include "kernel/process/family.h"
-#include "kernel/syscall/syscall.h"
-#include "mm/user_copy.h"
+#include "kernel/linux/call.h"
 
 /* prctl(2)'s commands. */
 #define PRCTL_SET_DEATH_SIGNAL 1
@@ -27,7 +29,7 @@
 
 /* Fetches the pid that is asked for, and the number of words in each set, which depends on the
  * program's version. */
-static int fetch_capability_header(uint32_t address, int32_t *pid, uint32_t *words)
+static int capability_header_from_user(uint32_t address, int32_t *pid, uint32_t *words)
 {
 	uint32_t header[2];
 	const uint32_t known = LINUX_CAPABILITY_VERSION_3;
@@ -48,23 +50,24 @@ static const uint32_t capabilities[2][3] = {
 	{ (1u << (CAP_LAST_CAP - 31)) - 1, (1u << (CAP_LAST_CAP - 31)) - 1, 0 },
 };
 
-static int sys_capget(struct trap_frame *frame)
+/* Without memory for the answer it only asks which version the kernel has. */
+SYSCALL_DEFINE(184, sys_capget, "pp")
 {
 	int32_t pid;
 	uint32_t words;
-	int error = fetch_capability_header(frame->ebx, &pid, &words);
+	int error = capability_header_from_user(frame->ebx, &pid, &words);
 
 	if (!frame->ecx)
 		return error == -EINVAL ? 0 : error;
-	return error ? error : give(frame->ecx, capabilities, words * sizeof(capabilities[0]));
+	return error ?: give(frame->ecx, capabilities, words * sizeof(capabilities[0]));
 }
 
 /* A call that changes nothing is allowed. */
-static int sys_capset(struct trap_frame *frame)
+SYSCALL_DEFINE(185, sys_capset, "pp")
 {
 	int32_t pid;
 	uint32_t words, wanted[2][3];
-	int error = fetch_capability_header(frame->ebx, &pid, &words);
+	int error = capability_header_from_user(frame->ebx, &pid, &words);
 
 	if (error)
 		return error;
@@ -73,35 +76,39 @@ static int sys_capset(struct trap_frame *frame)
 	return memcmp(wanted, capabilities, words * sizeof(wanted[0])) == 0 ? 0 : -EPERM;
 }
 
+/* ---- prctl ---- */
+
+/* Sets a bit to 1 or 0; -EINVAL for other values. */
+static int set_personality_bit(uint32_t bit, uint32_t value)
+{
+	uint32_t *bits = &current->process->files->personality;
+
+	if (value > 1)
+		return -EINVAL;
+	*bits = value ? *bits | bit : *bits & ~bit;
+	return 0;
+}
+
 /* The commands about rights, which the one user has whatever is set. */
 static int control_rights(const struct trap_frame *frame)
 {
-	uint32_t *set = &current->process->files->personality;
+	uint32_t bits = current->process->files->personality;
+	bool has_more = frame->edx || frame->esi || frame->edi; /* must be 0 */
 
 	switch (frame->ebx) {
 	case PRCTL_SET_KEEPS:
-		if (frame->ecx > 1)
-			return -EINVAL;
-		*set = (*set & ~FILES_KEEPS_RIGHTS) | (frame->ecx ? FILES_KEEPS_RIGHTS : 0);
-		return 0;
+		return set_personality_bit(FILES_KEEPS_RIGHTS, frame->ecx);
 	case PRCTL_GET_KEEPS:
-		return !!(*set & FILES_KEEPS_RIGHTS);
+		return !!(bits & FILES_KEEPS_RIGHTS);
 	case PRCTL_SET_DUMPABLE:
-		if (frame->ecx > 1)
-			return -EINVAL;
-		*set = (*set & ~FILES_NOT_DUMPABLE) | (frame->ecx ? 0 : FILES_NOT_DUMPABLE);
-		return 0;
+		return set_personality_bit(FILES_NOT_DUMPABLE, frame->ecx ^ 1);
 	case PRCTL_GET_DUMPABLE:
-		return !(*set & FILES_NOT_DUMPABLE);
-	case PRCTL_SET_NO_NEW:
-		if (frame->ecx != 1 || frame->edx || frame->esi || frame->edi)
-			return -EINVAL;
-		*set |= FILES_NO_NEW_RIGHTS;
-		return 0;
+		return !(bits & FILES_NOT_DUMPABLE);
+	case PRCTL_SET_NO_NEW: /* and never back */
+		return frame->ecx != 1 || has_more ? -EINVAL
+						   : set_personality_bit(FILES_NO_NEW_RIGHTS, 1);
 	case PRCTL_GET_NO_NEW:
-		return frame->ecx || frame->edx || frame->esi || frame->edi
-			   ? -EINVAL
-			   : !!(*set & FILES_NO_NEW_RIGHTS);
+		return frame->ecx || has_more ? -EINVAL : !!(bits & FILES_NO_NEW_RIGHTS);
 	case PRCTL_GET_SECURE_BITS:
 		return 0; /* none can be set */
 	case PRCTL_HAS_CAPABILITY:
@@ -110,6 +117,7 @@ static int control_rights(const struct trap_frame *frame)
 	return -EINVAL;
 }
 
+/* For sys_prctl (kernel/process/syscall_family.c). The name and the death signal are one task's. */
 int prctl_more(const struct trap_frame *frame)
 {
 	char name[TASK_NAME] = { 0 }; /* all of it can be read again */
@@ -140,8 +148,3 @@ int prctl_more(const struct trap_frame *frame)
 	}
 	return control_rights(frame);
 }
-
-static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 184, "capget", "pp", sys_capget },
-	{ 185, "capset", "pp", sys_capset },
-};

@@ -10,8 +10,6 @@
  * the working directory alone; namespaces; and descriptors for processes (CLONE_PIDFD). So are the
  * combinations that Linux refuses: clone(2).
  */
-#include "fs/files.h"
-#include "kernel/abi/errno.h"
 #include "kernel/linux/process/thread_local.h"
 #include "kernel/linux/process/threads.h"
 #include "kernel/process/family.h"
@@ -73,7 +71,8 @@ static int clone_child(uint32_t flags, const struct trap_frame *frame)
 
 /* ---- threads ---- */
 
-static void share(struct process *child, const struct trap_frame *frame)
+/* What threads have in common is the leader's; the rest of the new process is zero. */
+static void share_program(struct process *child, const struct trap_frame *frame)
 {
 	const struct process *parent = current->process;
 
@@ -88,7 +87,7 @@ static void share(struct process *child, const struct trap_frame *frame)
 }
 
 /* As fork does it: kernel/process/fork.c has the picture. */
-static void set_registers(struct task *task, uint32_t stack)
+static void set_thread_registers(struct task *task, uint32_t stack)
 {
 	struct switch_frame *frame = (struct switch_frame *)task->frame - 1;
 
@@ -117,8 +116,8 @@ static int clone_thread(uint32_t flags, const struct trap_frame *frame)
 	int32_t pid = task->pid;
 
 	task->thread_local = segments;
-	share(process_create(task), frame);
-	set_registers(task, frame->ecx);
+	share_program(process_create(task), frame);
+	set_thread_registers(task, frame->ecx);
 	if (flags & CLONE_PARENT_SETTID)
 		copy_to_user(frame->edx, &pid, sizeof(pid));
 	sched_begin(task);

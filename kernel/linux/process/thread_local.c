@@ -1,11 +1,19 @@
-/* System calls that a C library for threads makes when a program begins: its thread-local segment.
+/*
+ * System calls that a C library for threads makes when a program begins: its thread-local segment.
+ *
+ * GS selects a descriptor whose base is the thread's own memory, so gs:0 is another address in each
+ * thread. The global descriptor table has three entries for that, which each task switch loads
+ * (kernel/cpu/descriptors.h); set_thread_area fills one in.
+ *
+ *	struct user_descriptor	base, limit, flags	from the program: checked here
+ *	struct descriptor	the same		kernel/cpu/descriptor.h packs it
+ *	thread_local.packed[]	64 bits each		of the task, and the processor's table
+ *
+ * set_thread_area(2), set_tid_address(2), gettid(2). Nothing here sleeps, except for copies.
  */
 #include "kernel/cpu/descriptor.h"
-#include "kernel/lib/errno.h"
+#include "kernel/linux/call.h"
 #include "kernel/linux/process/thread_local.h"
-#include "kernel/syscall/syscall.h"
-#include "kernel/process/process.h"
-#include "mm/user_copy.h"
 
 /* Linux's struct user_desc. */
 struct user_descriptor {
@@ -31,22 +39,24 @@ struct user_descriptor {
 #define ENTRIES		 (sizeof(struct thread_segments) / sizeof(uint64_t))
 #define ANY_ENTRY	 0xffffffffu
 
-CALL(sys_gettid, current->pid)
+SYSCALL(224, sys_gettid, "", current->pid)
 
-static int sys_set_tid_address(struct trap_frame *frame)
+/* The word becomes 0 when the task ends, and wakes those that wait there: pthread_join. */
+SYSCALL_DEFINE(258, sys_set_tid_address, "p")
 {
 	current->process->clear_on_exit = frame->ebx;
 	return current->pid;
 }
 
-static bool is_none(const struct user_descriptor *wanted)
+/* Does it clear the entry? */
+static bool is_no_segment(const struct user_descriptor *wanted)
 {
 	return !wanted->base && !wanted->limit &&
 	       (!wanted->flags || wanted->flags == FLAGS_OF_NONE);
 }
 
 /* The descriptor that is asked for, packed; 0 to clear the entry. */
-static uint64_t pack(const struct user_descriptor *wanted)
+static uint64_t pack_segment(const struct user_descriptor *wanted)
 {
 	struct descriptor descriptor = {
 		.base = wanted->base,
@@ -56,7 +66,7 @@ static uint64_t pack(const struct user_descriptor *wanted)
 			 (wanted->flags & FLAG_AVAILABLE ? DESCRIPTOR_AVAILABLE : 0),
 	};
 
-	if (is_none(wanted))
+	if (is_no_segment(wanted))
 		return 0;
 	if (!(wanted->flags & FLAG_READ_ONLY))
 		descriptor.access |= ACCESS_WRITABLE;
@@ -67,11 +77,12 @@ static uint64_t pack(const struct user_descriptor *wanted)
 	return descriptor_pack(&descriptor);
 }
 
-static int from_user(uint32_t address, struct user_descriptor *wanted)
+/* -EFAULT, or -EINVAL for what is not data of 32 bits. */
+static int segment_from_user(uint32_t address, struct user_descriptor *wanted)
 {
 	if (copy_from_user(wanted, address, sizeof(*wanted)) != 0)
 		return -EFAULT;
-	if (is_none(wanted))
+	if (is_no_segment(wanted))
 		return 0;
 	return wanted->flags & FLAG_32_BIT && !(wanted->flags & FLAG_NOT_PRESENT) &&
 		       (wanted->flags & FLAG_CONTENTS) <= CONTENTS_STACK
@@ -79,22 +90,23 @@ static int from_user(uint32_t address, struct user_descriptor *wanted)
 		   : -EINVAL;
 }
 
-static int put(const struct user_descriptor *wanted, struct thread_segments *segments)
+static int put_segment(const struct user_descriptor *wanted, struct thread_segments *segments)
 {
 	if (wanted->entry - ENTRY >= ENTRIES)
 		return -EINVAL;
-	segments->packed[wanted->entry - ENTRY] = pack(wanted);
+	segments->packed[wanted->entry - ENTRY] = pack_segment(wanted);
 	return 0;
 }
 
 int thread_local_from_user(uint32_t address, struct thread_segments *segments)
 {
 	struct user_descriptor wanted;
-	int error = from_user(address, &wanted);
+	int error = segment_from_user(address, &wanted);
 
-	return error ? error : put(&wanted, segments);
+	return error ? error : put_segment(&wanted, segments);
 }
 
+/* The two lowest bits are a privilege level, which does not matter here. */
 static bool is_thread_local(uint32_t selector)
 {
 	return !(selector & SELECTOR_LOCAL) && (selector & 0xffff) / 8 - ENTRY < ENTRIES;
@@ -119,6 +131,7 @@ static void forget_segment(struct trap_frame *frame)
 		frame->user_ss = USER_DATA;
 }
 
+/* -ESRCH when all are in use. The program is told which one it has. */
 static int choose_entry(uint32_t address, struct user_descriptor *wanted)
 {
 	uint32_t free = 0;
@@ -129,24 +142,18 @@ static int choose_entry(uint32_t address, struct user_descriptor *wanted)
 	return free == ENTRIES ? -ESRCH : give(address, &wanted->entry, sizeof(wanted->entry));
 }
 
-static int sys_set_thread_area(struct trap_frame *frame)
+SYSCALL_DEFINE(243, sys_set_thread_area, "p")
 {
 	struct user_descriptor wanted;
-	int error = from_user(frame->ebx, &wanted);
+	int error = segment_from_user(frame->ebx, &wanted);
 
 	if (!error && wanted.entry == ANY_ENTRY)
 		error = choose_entry(frame->ebx, &wanted);
 	if (!error)
-		error = put(&wanted, &current->thread_local);
+		error = put_segment(&wanted, &current->thread_local);
 	if (error)
 		return error;
 	descriptors_set_thread_local(&current->thread_local);
 	forget_segment(frame);
 	return 0;
 }
-
-static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 224, "gettid", "", sys_gettid },
-	{ 243, "set_thread_area", "p", sys_set_thread_area },
-	{ 258, "set_tid_address", "p", sys_set_tid_address },
-};

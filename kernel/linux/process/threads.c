@@ -12,14 +12,16 @@
  *
  * The leader ends last, so nothing that they share is counted. When it calls exit, or the whole
  * program ends, it waits until it has no followers any more, and then ends as every process does
- * (kernel/process/exit.c). A follower that calls exec ends all others and takes the leader's place.
+ * (kernel/process/exit.c). A follower that calls exec ends all others and becomes the leader.
+ *
+ * pthreads(7), clone(2), exit_group(2), execve(2), get_robust_list(2); Linux's
+ * Documentation/locking/robust-futexes.rst. Only the ends and exec sleep.
  */
-#include "fs/files.h"
 #include "kernel/abi/capability.h"
-#include "kernel/abi/errno.h"
 #include "kernel/abi/signal_handler.h"
 #include "kernel/cpu/interrupts.h"
 #include "kernel/lib/string.h"
+#include "kernel/linux/call.h"
 #include "kernel/linux/futex/futex.h"
 #include "kernel/linux/ipc/keys.h"
 #include "kernel/linux/signals/mask.h"
@@ -27,13 +29,10 @@
 #include "kernel/linux/process/thread_local.h"
 #include "kernel/linux/time/posix_timer.h"
 #include "kernel/linux/process/threads.h"
-#include "kernel/process/family.h"
 #include "kernel/process/signal_actions.h"
-#include "kernel/syscall/syscall.h"
 #include "kernel/task/sched.h"
 #include "kernel/task/switch.h"
 #include "kernel/task/task_make.h"
-#include "mm/user_copy.h"
 
 /* What is known of a task besides: after its process, where there is room (task_create). */
 struct thread {
@@ -69,7 +68,7 @@ bool program_has_threads(void)
 }
 
 /* The next task of the same program after this one (NULL: the first), or NULL. */
-static struct process *next_of(const struct process *leader, const struct process *process)
+static struct process *next_thread(const struct process *leader, const struct process *process)
 {
 	struct task *task = task_next(process ? process->task : NULL);
 
@@ -92,7 +91,7 @@ bool program_is_ending(void)
 /* ---- what a task leaves in its program's memory ---- */
 
 /* A lock that the task has: the next one that takes it learns that its owner has died. */
-static void release_lock(uint32_t address)
+static void release_robust_lock(uint32_t address)
 {
 	uint32_t word;
 
@@ -108,7 +107,7 @@ static void release_lock(uint32_t address)
 }
 
 /* `pending` is a lock that the task was just taking or releasing. */
-static void release_locks(uint32_t head)
+static void release_robust_locks(uint32_t head)
 {
 	struct robust_list list;
 	uint32_t next = 0;
@@ -120,15 +119,15 @@ static void release_locks(uint32_t head)
 		bool is_last = copy_from_user(&next, at, sizeof(next)) != 0;
 
 		if (at != (list.pending & ROBUST_POINTER))
-			release_lock(at + list.offset);
+			release_robust_lock(at + list.offset);
 		if (is_last)
 			break;
 	}
 	if (list.pending)
-		release_lock((list.pending & ROBUST_POINTER) + list.offset);
+		release_robust_lock((list.pending & ROBUST_POINTER) + list.offset);
 }
 
-static void leave_memory(void)
+static void leave_user_memory(void)
 {
 	struct process *process = current->process;
 	uint32_t list = thread_of(process)->robust_list, word = process->clear_on_exit;
@@ -138,25 +137,33 @@ static void leave_memory(void)
 	if (process->is_borrowing)
 		return;
 	if (list)
-		release_locks(list);
+		release_robust_locks(list);
 	if (word && copy_to_user(word, &zero, sizeof(zero)) == 0)
 		futex_wake(word, 1);
 }
 
 /* ---- the end ---- */
 
-/* Not for the others: one that sleeps for something that is certain ends after that. */
+/* Makes a signal pending that the task has not been chosen for, and so has no cause. Interrupts are
+ * disabled. TASK_BLOCKED is not woken: it waits for something that is certain to come. */
+static void pend(struct process *process, uint64_t bit)
+{
+	process->signals.pending |= bit;
+	signal_update(process);
+	if (process->task->life == TASK_SLEEPING)
+		sched_wake(process->task);
+}
+
+/* All but the current task end, as soon as they are on their way to user mode. */
 static void kill_others(const struct process *leader)
 {
 	bool enabled = interrupts_disable();
 
-	for (struct process *each = next_of(leader, NULL); each; each = next_of(leader, each)) {
+	for (struct process *each = next_thread(leader, NULL); each;
+	     each = next_thread(leader, each)) {
 		if (each == current->process)
 			continue;
-		each->signals.pending |= SIGNAL_BIT(SIGKILL);
-		signal_update(each);
-		if (each->task->life == TASK_SLEEPING)
-			sched_wake(each->task);
+		pend(each, SIGNAL_BIT(SIGKILL));
 		sched_continue(each->task);
 	}
 	interrupts_restore(enabled);
@@ -187,12 +194,12 @@ static void __attribute__((noreturn)) end_follower(void)
 
 /* Ends the current task, or (`all`) its program. Returns, in the leader only, when no other task of
  * the program is left: the status to end with. */
-static int32_t end(int32_t status, bool all)
+static int32_t end_task(int32_t status, bool all)
 {
 	struct process *process = current->process, *leader = process->leader;
 
 	interrupts_enable();
-	leave_memory();
+	leave_user_memory();
 	if (all && !(thread_of(leader)->ending & ENDING_ALL)) {
 		thread_of(leader)->ending |= ENDING_ALL;
 		leader->status = status;
@@ -218,6 +225,7 @@ static int32_t end(int32_t status, bool all)
 
 /* ---- exec ---- */
 
+/* setitimer's timers outlive exec. */
 static void move_alarm(struct process *to, struct process *from)
 {
 	if (timer_is_running(&from->alarm))
@@ -229,7 +237,7 @@ static void move_alarm(struct process *to, struct process *from)
 
 /* The current task becomes the leader, with its pid and its family; the old one follows, and ends.
  */
-static void take_place(struct process *process, struct process *leader)
+static void become_leader(struct process *process, struct process *leader)
 {
 	int32_t pid = leader->task->pid;
 
@@ -267,7 +275,7 @@ static int become_alone(void)
 
 	if (first->ending & ENDING_ALL)
 		return -EINTR;
-	leave_memory();
+	leave_user_memory();
 	if (first->followers == 0)
 		return 0;
 	bool enabled = interrupts_disable();
@@ -277,7 +285,7 @@ static int become_alone(void)
 	while (first->followers > itself || (itself && !(first->ending & ENDING_ITSELF)))
 		wait_sleep_blocked(&leader->children);
 	if (itself)
-		take_place(process, leader);
+		become_leader(process, leader);
 	while (thread_of(process)->followers > 0)
 		wait_sleep_blocked(&process->children);
 	thread_of(process)->ending = 0;
@@ -298,7 +306,7 @@ static void forget_for_exec(struct process *process)
 int32_t program_finish(int32_t status, bool all)
 {
 	if (status != PROGRAM_REPLACED)
-		return end(status, all);
+		return end_task(status, all);
 	int error = current->space ? become_alone() : 0;
 
 	if (!error)
@@ -308,7 +316,7 @@ int32_t program_finish(int32_t status, bool all)
 
 /* ---- signals to the program ---- */
 
-static bool takes(const struct process *process, uint64_t bit)
+static bool takes_signal(const struct process *process, uint64_t bit)
 {
 	return (bit & (~process->signals.blocked | process->signals.awaited)) &&
 	       !(thread_of(process)->ending & ENDING_ITSELF);
@@ -321,15 +329,12 @@ static void stop_or_continue(const struct process *leader, const struct process 
 	bool stops = (bit & SIGNALS_STOP) && leader->signals.actions[signal - 1].handler == 0 &&
 		     !(chosen->signals.blocked & bit);
 
-	for (struct process *each = next_of(leader, NULL); each; each = next_of(leader, each)) {
+	for (struct process *each = next_thread(leader, NULL); each;
+	     each = next_thread(leader, each)) {
 		if (each == chosen)
 			continue;
-		if (stops && !(each->signals.blocked & bit)) {
-			each->signals.pending |= bit;
-			signal_update(each);
-			if (each->task->life == TASK_SLEEPING)
-				sched_wake(each->task);
-		}
+		if (stops && !(each->signals.blocked & bit))
+			pend(each, bit);
 		if (signal == SIGCONT) {
 			each->signals.pending &= ~SIGNALS_STOP;
 			sched_continue(each->task);
@@ -350,10 +355,10 @@ struct process *signal_receiver(struct process *process, int signal,
 	bool is_its_own =
 	    cause && (cause->code == SI_TKILL || (cause->code == SI_TIMER && process != leader));
 
-	if (!is_its_own && !takes(chosen, SIGNAL_BIT(signal)))
-		chosen = next_of(leader, NULL);
-	while (!is_its_own && chosen && !takes(chosen, SIGNAL_BIT(signal)))
-		chosen = next_of(leader, chosen);
+	if (!is_its_own && !takes_signal(chosen, SIGNAL_BIT(signal)))
+		chosen = next_thread(leader, NULL);
+	while (!is_its_own && chosen && !takes_signal(chosen, SIGNAL_BIT(signal)))
+		chosen = next_thread(leader, chosen);
 	chosen = chosen ? chosen : leader;
 	stop_or_continue(leader, chosen, signal);
 	return chosen;
@@ -382,7 +387,7 @@ void signal_adopt(uint64_t set)
 
 /* ---- calls ---- */
 
-static int sys_set_robust_list(struct trap_frame *frame)
+SYSCALL_DEFINE(311, sys_set_robust_list, "xd")
 {
 	if (frame->ecx != sizeof(struct robust_list))
 		return -EINVAL;
@@ -390,21 +395,13 @@ static int sys_set_robust_list(struct trap_frame *frame)
 	return 0;
 }
 
-static int sys_get_robust_list(struct trap_frame *frame)
+/* The task may end during a copy, so its address is copied first. */
+static int give_robust_list(uint32_t list, uint32_t to, uint32_t size_to)
 {
-	const struct process *process = process_of_call(frame->ebx);
 	const uint32_t size = sizeof(struct robust_list);
 
-	if (!process)
-		return -ESRCH;
-	const uint32_t list = thread_of(process)->robust_list; /* it may end during a copy */
-
-	if (give(frame->ecx, &list, sizeof(list)) != 0)
-		return -EFAULT;
-	return give(frame->edx, &size, sizeof(size));
+	return give(to, &list, sizeof(list)) ?: give(size_to, &size, sizeof(size));
 }
 
-static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 311, "set_robust_list", "xd", sys_set_robust_list },
-	{ 312, "get_robust_list", "dxx", sys_get_robust_list },
-};
+SYSCALL_PROCESS(312, sys_get_robust_list, "dxx",
+		give_robust_list(thread_of(process)->robust_list, frame->ecx, frame->edx))

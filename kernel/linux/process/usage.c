@@ -2,26 +2,27 @@
  * The use that programs make of the machine (processor time, page faults, blocks of disks, memory)
  * and the system calls that tell it. What a task has used that has ended is counted with its
  * program's leader; what a child has used, with its parent once it was waited for.
+ *
+ *	task		task->counts, ticks, schedule.total	counted where it happens
+ *	program		use_of_program: its tasks, and those that have ended (use_of_ended)
+ *	children	leader->children_counts, children_..._ticks: usage_fetched
+ *
+ * getrusage(2), wait4(2). Nothing here sleeps, except for the copy to the program.
  */
 #include "kernel/linux/process/usage.h"
 
-#include <stddef.h>
-
 #include "kernel/cpu/memory_layout.h"
 #include "kernel/lib/divide.h"
-#include "kernel/lib/errno.h"
-#include "kernel/process/family.h"
-#include "kernel/syscall/syscall.h"
-#include "kernel/task/task.h"
+#include "kernel/linux/call.h"
 #include "kernel/task/time.h"
 #include "mm/space_map.h"
-#include "mm/user_copy.h"
 
 #define NS_PER_TICK (NANOSECONDS_PER_SECOND / TICKS_PER_SECOND)
 
 /* ---- sums ---- */
 
-static void add(struct task_counts *sum, const struct task_counts *more)
+/* All of them are sums, except the most pages at a time. */
+static void add_counts(struct task_counts *sum, const struct task_counts *more)
 {
 	sum->minor_faults += more->minor_faults;
 	sum->major_faults += more->major_faults;
@@ -33,13 +34,15 @@ static void add(struct task_counts *sum, const struct task_counts *more)
 		sum->most_pages = more->most_pages;
 }
 
+/* The kernel counts switches of a task by whether it was pre-empted; the rest were waits. */
 static void add_task(struct task_counts *sum, const struct task *task)
 {
-	add(sum, &task->counts);
+	add_counts(sum, &task->counts);
 	sum->waits += task->switches - task->preemptions;
 	sum->preemptions += task->preemptions;
 }
 
+/* The most that a program has had in memory at a time. */
 static void add_memory(struct task_counts *sum, const struct space *space)
 {
 	uint32_t pages = space_most_size(space) / PAGE_SIZE;
@@ -90,23 +93,23 @@ void usage_end(const struct use *ended)
 {
 	struct task_counts *sum = &current->process->children_counts;
 
-	add(sum, &ended->counts);
+	add_counts(sum, &ended->counts);
 	add_task(sum, current);
 	add_memory(sum, current->space);
 }
 
 void usage_fetched(const struct wait_news *news)
 {
-	struct process *own = current->process, *leader = own->leader;
+	struct process *process = current->process, *leader = process->leader;
 
 	if ((news->status & 0xff) == WAIT_STATUS_STOPPED || news->status == WAIT_STATUS_GOES_ON)
 		return;
-	add(&leader->children_counts, &news->counts);
-	if (own == leader)
+	add_counts(&leader->children_counts, &news->counts);
+	if (process == leader)
 		return;
-	leader->children_user_ticks += own->children_user_ticks;
-	leader->children_system_ticks += own->children_system_ticks;
-	own->children_user_ticks = own->children_system_ticks = 0;
+	leader->children_user_ticks += process->children_user_ticks;
+	leader->children_system_ticks += process->children_system_ticks;
+	process->children_user_ticks = process->children_system_ticks = 0;
 }
 
 /* ---- as programs see it ---- */
@@ -132,26 +135,20 @@ struct linux_usage usage_of(uint32_t user, uint32_t system, const struct task_co
 	};
 }
 
-static int sys_getrusage(struct trap_frame *frame)
+SYSCALL_DEFINE(77, sys_getrusage, "dp")
 {
 	const struct process *leader = current->process->leader;
-	struct linux_usage usage;
+	struct use use = { .user_ticks = leader->children_user_ticks,
+			   .system_ticks = leader->children_system_ticks,
+			   .counts = leader->children_counts };
 
 	if (frame->ebx == USAGE_SELF || frame->ebx == USAGE_THREAD) {
-		struct use use =
-		    frame->ebx == USAGE_SELF ? use_of_program(leader) : use_of_task(current);
-
+		use = frame->ebx == USAGE_SELF ? use_of_program(leader) : use_of_task(current);
 		add_memory(&use.counts, current->space);
-		usage = usage_of(use.user_ticks, use.system_ticks, &use.counts);
-	} else if ((int32_t)frame->ebx == USAGE_CHILDREN) {
-		usage = usage_of(leader->children_user_ticks, leader->children_system_ticks,
-				 &leader->children_counts);
-	} else {
+	} else if ((int32_t)frame->ebx != USAGE_CHILDREN) {
 		return -EINVAL;
 	}
+	const struct linux_usage usage = usage_of(use.user_ticks, use.system_ticks, &use.counts);
+
 	return give(frame->ecx, &usage, sizeof(usage));
 }
-
-static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 77, "getrusage", "dp", sys_getrusage },
-};
