@@ -342,6 +342,22 @@ def test_warnings_are_errors_only_in_ci() -> None:
     )
 
 
+# What gcc refuses since version 14. Programs of tests are compiled without warnings: where gcc is
+# older, what they forget would be seen by nobody.
+REFUSED = ("implicit-function-declaration", "implicit-int", "int-conversion",
+           "incompatible-pointer-types")  # fmt: skip
+
+
+def test_programs_are_what_newer_compilers_take() -> None:
+    """All in one call of the compiler; but for the one that a test writes a part of."""
+    names = [name for name in files("tests/programs/*.c") if '"calls.inc"' not in text_of(name)]
+    words = ["i686-linux-gnu-gcc", "-O1", "-fsyntax-only"]
+    words += [*(f"-Werror={each}" for each in REFUSED), *names]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    fail_with([line for line in done.stderr.splitlines() if "error:" in line])
+    assert done.returncode == 0, done.stderr
+
+
 # ---- Python -------------------------------------------------------------------------------------
 
 
