@@ -40,9 +40,10 @@ START = "page_array_initialize"  # the kernel can print and panic, and knows the
 class Run:
     """Code of a test in a stopped kernel, whose functions are called one by one."""
 
-    def __init__(self, guest: Guest, symbols: Symbols) -> None:
+    def __init__(self, guest: Guest, symbols: Symbols, size: int = 0) -> None:
         self.guest = guest
         self.symbols = symbols
+        self._size = size
 
     def address(self, name: str) -> int:
         """Where a name of the test's code, or of the kernel, is."""
@@ -68,7 +69,42 @@ class Run:
         count = self.guest.read_word(self.address("answer_count"))
         return list(self.guest.read_words(self.address("answers"), count)) if count else []
 
+    @contextmanager
+    def hidden(self) -> Iterator[None]:
+        """For a `with` statement: nothing of the test is in the guest, neither code and variables
+        nor what its calls have left on the stack. Fails where the kernel writes there."""
+        place, nothing = self.address("begin"), bytes(self._size)
+        kept = self.guest.read(place, self._size)
+        self.guest.write(place, nothing)
+        stack = self.guest.registers()["esp"] - STACK_LEFT
+        self.guest.write(stack, bytes(STACK_LEFT - 4))
+        yield
+        if self.guest.read(place, self._size) != nothing:
+            fail(f"the kernel writes to memory that is not its own, at {place:#x}")
+        self.guest.write(place, kept)
 
+    def cost(self, function: str, *arguments: int, most: int) -> tuple[int, int]:
+        """Calls a function of the kernel in steps, while the test is hidden: how many instructions
+        it takes, and what it returns. Fails beyond `most`."""
+        guest, before = self.guest, self.guest.registers()
+        with self.hidden():
+            words = [before["eip"], *(word & MASK for word in arguments)]
+            stack = before["esp"] - CALL_ROOM
+            guest.write(stack, struct.pack(f"<{len(words)}I", *words))
+            flags = before["eflags"] & ~INTERRUPTS
+            guest.set(esp=stack, eip=guest.address(function), eflags=flags)
+            count = 0
+            while (now := guest.registers())["eip"] != before["eip"]:
+                guest.step()
+                count += 1
+                if count > most:
+                    fail(f"{function}: expected at most {most} instructions, seen more")
+            guest.set(**before)
+        return count, now["eax"]
+
+
+CALL_ROOM = 0x204  # of the stack, left between a function and who is below it
+STACK_LEFT = 0x800  # of the stack, which the test's functions may have used
 INTERRUPTS = 1 << 9  # in EFLAGS
 MOST_STEPS = 5000
 
@@ -102,7 +138,7 @@ def memory_code(lab: Lab, source: str, place: str = START, **fields: object) -> 
     image, symbols = code(lab, source)
     with stopped(lab, place, **fields) as guest:
         guest.more_symbols.append(symbols)
-        run = Run(guest, symbols)
+        run = Run(guest, symbols, len(image))
         guest.write(run.address("begin"), image)
         yield run
 

@@ -114,7 +114,8 @@ class Guest:
 
     def set(self, **values: int) -> None:
         """Sets registers: set(eax=1, eflags=0x402). A selector brings its descriptor with it."""
-        words = ((self.registers() | values)[name] & MASK for name in REGISTERS)
+        every = self.registers() | values
+        words = (every[name] & MASK for name in REGISTERS)
         answer = self._stub.ask("G" + struct.pack(f"<{len(REGISTERS)}I", *words).hex())
         assert answer == "OK", f"QEMU does not set the registers: {answer}"
 

@@ -9,6 +9,7 @@ import pytest
 
 from tests.lesson3.support import with_files
 from tests.lesson4.support import program
+from tests.lesson5.audits import audit_after
 from tests.lesson5.objects import PLAIN
 from tests.lesson5.support import Run, memory_code
 
@@ -84,7 +85,7 @@ def asked(names: Sequence[str], seeded: random.Random) -> list[str]:
 def is_right(run: Run, name: str) -> bool:
     """Whether the auditor finds something where there is something."""
     run.call("stir")
-    found = run.call("audit_after", run.address(f"spoil_{name}") if name else 0)
+    found = audit_after(run, name)
     assert name or found == 0, "contradictions in sound structures"
     return found > 0 or not name
 

@@ -18,6 +18,7 @@ from tests.lesson5.support import (
     RESERVED,
     SLAB,
     USED,
+    ZONE,
     address_of,
     frame_at,
     memory_code,
@@ -48,8 +49,8 @@ WRONG = (
     "the list of order {seen} has no end",
 )
 ROUNDS = 1500
-STAMPS = {"icount": 8, "slower": 16}  # of an instruction, in ns
 MOST_INSTRUCTIONS, MORE_EACH = 40, 40
+OF_A_CALL = 5  # instructions of a function that does nothing
 
 
 def require_right(found: list[int]) -> None:
@@ -335,14 +336,13 @@ def test_price(lab):
     with memory_code(lab, SOURCE) as run:
         for splits in (0, 1, 5, 10):
             begin(run)
-            fresh_range(run, NORMAL, DMA_END + LARGEST - (1 << splits), 1 << splits)
+            first = DMA_END + LARGEST - (1 << splits)
+            fresh_range(run, NORMAL, first, 1 << splits)
             if splits == 10:
                 fresh_range(run, NORMAL, DMA_END + LARGEST, LARGEST)
-            nothing, take, give = run.answers("price", NORMAL, 0)
-            most = MOST_INSTRUCTIONS + MORE_EACH * splits
-            for name, stamps in (("buddy_take", take), ("buddy_give", give)):
-                count = (stamps - nothing) / STAMPS[lab.mode]
-                if count > most:
-                    fail(
-                        f"{name} with {splits} splits or merges: {count:g} instructions, not {most}"
-                    )
+            most = OF_A_CALL + MOST_INSTRUCTIONS + MORE_EACH * splits
+            zone = run.guest.address("zones") + NORMAL * ZONE.size
+            _, page = run.cost("buddy_take", zone, 0, most=most)
+            run.cost("buddy_give", zone, page, most=most)
+            blocks = largest_blocks(range(first, DMA_END + LARGEST + (splits == 10) * LARGEST))
+            require_blocks(run, NORMAL, blocks, "after a take and a give")

@@ -24,7 +24,6 @@ uint32_t ask_for_page(uint32_t order, uint32_t dma, uint32_t enabled);
 void ask_with_interrupts(void);
 uint32_t free_page(uint32_t address, uint32_t order, uint32_t enabled);
 void free_wrongly(uint32_t address, uint32_t order);
-void price(uint32_t zone, uint32_t order);
 
 void two_zones(void)
 {
@@ -112,30 +111,4 @@ uint32_t free_page(uint32_t address, uint32_t order, uint32_t enabled)
 void free_wrongly(uint32_t address, uint32_t order)
 {
 	page_free((void *)(uintptr_t)address, order);
-}
-
-typedef uintptr_t timed_call(struct zone *zone, uintptr_t order_or_page);
-
-static uintptr_t does_nothing(struct zone *zone, uintptr_t order_or_page)
-{
-	(void)zone;
-	return order_or_page;
-}
-
-static uintptr_t timed(timed_call *volatile call, struct zone *zone, uintptr_t order_or_page)
-{
-	uint32_t start = time_stamp();
-	uintptr_t result = call(zone, order_or_page);
-
-	answer((uint32_t)time_stamp() - start);
-	return result;
-}
-
-/* Answers the TSC cycles of: a call that does nothing, a take, a give of the same block. */
-void price(uint32_t zone, uint32_t order)
-{
-	timed(does_nothing, &zones[zone], order);
-	uintptr_t page = timed((timed_call *)(void *)buddy_take, &zones[zone], order);
-
-	timed((timed_call *)(void *)buddy_give, &zones[zone], page);
 }

@@ -10,6 +10,7 @@ import pytest
 
 from tests.lesson3.support import with_files
 from tests.lesson4.support import program
+from tests.lesson5.audits import audit_after
 from tests.lesson5.objects import PLAIN
 from tests.lesson5.support import Run, memory_code
 from tests.support.told import Usual, expect, require, told
@@ -95,7 +96,7 @@ def spoilt(lab):
 def require_found(run: Run, name: str, what: str) -> None:
     """The auditor must find this, and nothing before and after it."""
     run.call("begin_audit")
-    expect("contradictions in sound structures", run.call("audit_after", 0), 0)
-    found = run.call("audit_after", run.address(f"spoil_{name}"))
+    expect("contradictions in sound structures", audit_after(run), 0)
+    found = audit_after(run, name)
     require(found, f"{what}: expected at least one contradiction, seen none")
-    expect("contradictions in sound structures, afterwards", run.call("audit_after", 0), 0)
+    expect("contradictions in sound structures, afterwards", audit_after(run), 0)
