@@ -6,10 +6,9 @@
 #include "fs/disk/ext_inode.h"
 #include "fs/proc/procfs.h"
 #include "kernel/lib/errno.h"
-#include "kernel/lib/startup.h"
 #include "mm/page_cache.h"
 
-static int drop(const void *unused, const char *line)
+static int drop_caches(const void *unused, const char *line)
 {
 	if (line[0] < '1' || line[0] > '3' || line[1])
 		return -EINVAL;
@@ -22,15 +21,5 @@ static int drop(const void *unused, const char *line)
 	return 0;
 }
 
-static void show(struct procfs_text *text, const struct task *task)
-{
-	procfs_print(text, "0\n");
-}
-
-static void caches_register(void)
-{
-	static struct procfs_entry file = { .name = "drop_caches", .show = show, .store = drop };
-
-	procfs_register_in(&procfs_sys_vm, &file);
-}
-STARTUP(caches_register)
+static struct procfs_entry caches[] = { { "drop_caches", .text = "0", .store = drop_caches } };
+PROCFS(procfs_sys_vm, caches)

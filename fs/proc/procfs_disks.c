@@ -9,14 +9,11 @@
  * "slow": beside the other drives (drivers/disk/latency.h). A line "hdb fifo" or "hdb c-look" that
  * is written to the file chooses the order of the drive's queue.
  */
-#include <stddef.h>
-
 #include "drivers/disk/block.h"
 #include "drivers/disk/queue.h"
 #include "fs/proc/procfs.h"
 #include "kernel/lib/divide.h"
 #include "kernel/lib/errno.h"
-#include "kernel/lib/startup.h"
 #include "kernel/lib/string.h"
 #include "kernel/task/time.h"
 
@@ -27,7 +24,7 @@ static uint64_t milliseconds(uint64_t ns)
 	return divide64(ns, 1000000, NULL);
 }
 
-static void show_stats(struct procfs_text *text, const struct task *task)
+static void show_diskstats(struct procfs_text *text, const struct task *task)
 {
 	for (const struct block_device *each = block_first(); each; each = each->next) {
 		uint64_t columns[BLOCK_COLUMNS];
@@ -79,7 +76,7 @@ static void show_disks(struct procfs_text *text, const struct task *task)
 }
 
 /* "hdb fifo". */
-static int store_order(const void *unused, const char *line)
+static int choose_order(const void *unused, const char *line)
 {
 	for (const struct block_device *each = block_first(); each; each = each->next) {
 		uint32_t length = strlen(each->name);
@@ -105,15 +102,9 @@ void procfs_traffic(uint64_t *read, uint64_t *written)
 	}
 }
 
-static void disks_register(void)
-{
-	static struct procfs_entry entries[] = {
-		{ .name = "diskstats", .show = show_stats, .order = 1 },
-		{ .name = "partitions", .show = show_partitions },
-		{ .name = "disks", .show = show_disks, .store = store_order },
-	};
-
-	for (unsigned i = 0; i < sizeof(entries) / sizeof(entries[0]); i++)
-		procfs_register(&entries[i]);
-}
-STARTUP(disks_register)
+static struct procfs_entry disks[] = {
+	{ "diskstats", .show = show_diskstats, .order = 1 },
+	{ "partitions", .show = show_partitions },
+	{ "disks", .show = show_disks, .store = choose_order },
+};
+PROCFS(&procfs_root, disks)

@@ -1,17 +1,15 @@
-/* /proc/objects: how many objects are allocated. */
-#include <stddef.h>
-
+/*
+ * /proc/objects, which Linux does not have: how many structures of each kind are allocated, so that
+ * a leak is visible.
+ */
 #include "fs/file.h"
 #include "fs/pipe.h"
 #include "fs/proc/procfs.h"
 #include "fs/ram/ramfs.h"
-#include "kernel/lib/startup.h"
 #include "kernel/task/task.h"
 #include "mm/pool.h"
 
-/* How many structures of each kind are allocated, so that a leak is visible. Linux has no such
- * file. */
-static void objects_show(struct procfs_text *text, const struct task *task)
+static void show_objects(struct procfs_text *text, const struct task *unused)
 {
 	struct ramfs_statistics ram = ramfs_statistics();
 	uint32_t tasks = 0;
@@ -23,10 +21,5 @@ static void objects_show(struct procfs_text *text, const struct task *task)
 	procfs_print(text, "inodes %u\nentries %u\npages %u\n", ram.inodes, ram.entries, ram.pages);
 }
 
-static void objects_register(void)
-{
-	static struct procfs_entry objects = { .name = "objects", .show = objects_show };
-
-	procfs_register(&objects);
-}
-STARTUP(objects_register)
+static struct procfs_entry objects[] = { { "objects", .show = show_objects } };
+PROCFS(&procfs_root, objects)

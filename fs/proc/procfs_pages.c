@@ -1,17 +1,14 @@
 /*
- * How memory is used: /proc/meminfo, /proc/buddyinfo and /proc/slabinfo, in Linux's formats
- * (proc(5), slabinfo(5)). Linux's free, vmstat -m and slabtop read them.
+ * Free blocks and slabs of the allocators: /proc/buddyinfo, /proc/slabinfo and /proc/vmstat, in
+ * Linux's formats (proc(5), slabinfo(5)). Linux's vmstat -m and slabtop read them.
  */
 #include "fs/proc/procfs.h"
 #include "fs/ram/ramfs.h"
 #include "kernel/cpu/interrupts.h"
-#include "kernel/lib/startup.h"
-#include "mm/memory_map.h"
 #include "mm/page_alloc.h"
 #include "mm/slab.h"
 #include "mm/zones.h"
 
-#define KIB_SHIFT (PAGE_SHIFT - 10)
 #define SLABINFO_HEADING                                                                           \
 	"slabinfo - version: 2.1\n# name            <active_objs> <num_objs> <objsize> "           \
 	"<objperslab> <pagesperslab> : tunables <limit> <batchcount> <sharedfactor> "              \
@@ -28,41 +25,17 @@ static uint32_t length_of(const struct list *list)
 	return length;
 }
 
-static void print_kib(struct procfs_text *text, const char *name, uint32_t kib)
+uint32_t procfs_slab_pages(uint32_t *empty)
 {
-	procfs_print(text, "%-15s %8u kB\n", name, kib);
-}
-
-static uint32_t cached_pages(void)
-{
-	return procfs_memory ? procfs_memory->cached() : 0;
-}
-
-/* Pages of empty slabs could be given back, and those of files on disks: they are reclaimable. */
-static void show_memory(struct procfs_text *text, const struct task *task)
-{
-	static const char *const none[] = { "Buffers:",	 "SwapCached:", "SwapTotal:",
-					    "SwapFree:", "Dirty:",	"Writeback:" };
-	uint32_t free = page_free_count() << KIB_SHIFT, cached = cached_pages() << KIB_SHIFT;
-	uint32_t shared = ramfs_statistics().pages << KIB_SHIFT, slabs = 0, empty = 0;
+	uint32_t pages = 0;
 
 	for (struct list *link = slab_caches.next; link != &slab_caches; link = link->next) {
 		const struct slab_cache *cache = list_entry(link, struct slab_cache, link);
 
-		slabs += cache->slabs << KIB_SHIFT;
-		empty += length_of(&cache->empty) << KIB_SHIFT;
+		pages += cache->slabs;
+		*empty += length_of(&cache->empty);
 	}
-	print_kib(text, "MemTotal:", memory_map_usable());
-	print_kib(text, "MemFree:", free);
-	print_kib(text, "MemAvailable:", free + empty + cached);
-	print_kib(text, "Cached:", shared + cached);
-	for (unsigned i = 0; i < sizeof(none) / sizeof(none[0]); i++)
-		print_kib(text, none[i], 0);
-	print_kib(text, "Shmem:", shared);
-	print_kib(text, "Slab:", slabs);
-	print_kib(text, "SReclaimable:", empty);
-	if (procfs_memory)
-		procfs_memory->large(text);
+	return pages;
 }
 
 /* Free blocks, by order. */
@@ -94,27 +67,21 @@ static void show_slabs(struct procfs_text *text, const struct task *task)
 static void show_vmstat(struct procfs_text *text, const struct task *task)
 {
 	uint64_t read = 0, written = 0;
+	uint32_t cached = procfs_cached_pages ? procfs_cached_pages() : 0;
 
 	if (procfs_traffic)
 		procfs_traffic(&read, &written);
 	procfs_print(text, "nr_free_pages %u\nnr_file_pages %u\n", page_free_count(),
-		     ramfs_statistics().pages + cached_pages());
+		     ramfs_statistics().pages + cached);
 	procfs_print(text, "pgpgin %llu\npgpgout %llu\n", read / 2, written / 2);
 	procfs_print(text, "pswpin 0\npswpout 0\n");
-	if (procfs_memory)
-		procfs_memory->faults(text);
+	if (procfs_show_faults)
+		procfs_show_faults(text);
 }
 
-static void pages_register(void)
-{
-	static struct procfs_entry table[] = {
-		{ .name = "buddyinfo", .show = show_zones },
-		{ .name = "meminfo", .show = show_memory },
-		{ .name = "slabinfo", .show = show_slabs },
-		{ .name = "vmstat", .show = show_vmstat },
-	};
-
-	for (unsigned i = 0; i < sizeof(table) / sizeof(table[0]); i++)
-		procfs_register(&table[i]);
-}
-STARTUP(pages_register)
+static struct procfs_entry allocators[] = {
+	{ "buddyinfo", .show = show_zones },
+	{ "slabinfo", .show = show_slabs },
+	{ "vmstat", .show = show_vmstat },
+};
+PROCFS(&procfs_root, allocators)

@@ -2,54 +2,34 @@
 #include "fs/files.h"
 #include "fs/proc/procfs.h"
 #include "kernel/abi/capability.h"
-#include "kernel/lib/startup.h"
 #include "kernel/process/names.h"
 
-struct procfs_entry procfs_sys_vm = { .name = "vm", .is_directory = true };
+PROCFS_SHOW(show_last_capability, "%d\n", CAP_LAST_CAP)
+PROCFS_SHOW(show_descriptors, "%u\n", FILES_MAX)
 
-#define SHOWS(function, format, value)                                                             \
-	static void function(struct procfs_text *text, const struct task *task)                    \
-	{                                                                                          \
-		procfs_print(text, format "\n", value);                                            \
-	}
+static struct procfs_entry of_kernel[] = {
+	{ "cap_last_cap", .show = show_last_capability },
+	{ "domainname", .text = system_names.domain },
+	{ "hostname", .text = system_names.node },
+	{ "ngroups_max", .text = "65536" },
+	{ "osrelease", .text = system_names.release },
+	{ "ostype", .text = system_names.system },
+	{ "pid_max", .text = "4194304" }, /* Linux's: ps makes its columns as wide */
+	{ "version", .text = system_names.version },
+};
 
-SHOWS(show_system, "%s", system_names.system)
-SHOWS(show_release, "%s", system_names.release)
-SHOWS(show_version, "%s", system_names.version)
-SHOWS(show_host, "%s", system_names.node)
-SHOWS(show_domain, "%s", system_names.domain)
-SHOWS(show_pids, "%u", 4194304u) /* Linux's: ps makes its columns as wide */
-SHOWS(show_groups, "%u", 65536u)
-SHOWS(show_last_capability, "%d", CAP_LAST_CAP)
-SHOWS(show_descriptors, "%u", FILES_MAX)
-SHOWS(show_overcommit, "%u", 1u) /* memory is promised without being counted */
+static struct procfs_entry of_fs[] = { { "nr_open", .show = show_descriptors } };
 
-static void settings_register(void)
-{
-	static struct procfs_entry sys = { .name = "sys", .is_directory = true };
-	static struct procfs_entry kernel = { .name = "kernel", .is_directory = true };
-	static struct procfs_entry fs = { .name = "fs", .is_directory = true };
-	static struct procfs_entry descriptors = { .name = "nr_open", .show = show_descriptors };
-	static struct procfs_entry overcommit = { .name = "overcommit_memory",
-						  .show = show_overcommit };
-	static struct procfs_entry of_kernel[] = {
-		{ .name = "cap_last_cap", .show = show_last_capability },
-		{ .name = "domainname", .show = show_domain },
-		{ .name = "hostname", .show = show_host },
-		{ .name = "ngroups_max", .show = show_groups },
-		{ .name = "osrelease", .show = show_release },
-		{ .name = "ostype", .show = show_system },
-		{ .name = "pid_max", .show = show_pids },
-		{ .name = "version", .show = show_version },
-	};
+/* Memory is promised without being counted. */
+static struct procfs_entry of_vm[] = { { "overcommit_memory", .text = "1" } };
 
-	procfs_register(&sys);
-	procfs_register_in(&sys, &kernel);
-	procfs_register_in(&sys, &fs);
-	procfs_register_in(&sys, &procfs_sys_vm);
-	procfs_register_in(&fs, &descriptors);
-	procfs_register_in(&procfs_sys_vm, &overcommit);
-	for (unsigned i = 0; i < sizeof(of_kernel) / sizeof(of_kernel[0]); i++)
-		procfs_register_in(&kernel, &of_kernel[i]);
-}
-STARTUP(settings_register)
+struct procfs_entry procfs_sys_vm[] = { { "vm", PROCFS_ENTRIES(of_vm) } };
+
+static struct procfs_entry directories[] = {
+	{ "kernel", PROCFS_ENTRIES(of_kernel) },
+	{ "fs", PROCFS_ENTRIES(of_fs) },
+};
+
+static struct procfs_entry sys[] = { { "sys", PROCFS_ENTRIES(directories) } };
+PROCFS(&procfs_root, sys)
+PROCFS(sys, procfs_sys_vm)

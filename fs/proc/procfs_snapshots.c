@@ -6,12 +6,9 @@
  *
  * A line that is written to it makes or ends one (fs/disk/snapshots.h).
  */
-#include <stddef.h>
-
 #include "drivers/disk/snapshot.h"
 #include "fs/disk/snapshots.h"
 #include "fs/proc/procfs.h"
-#include "kernel/lib/startup.h"
 
 static void show_snapshots(struct procfs_text *text, const struct task *task)
 {
@@ -28,17 +25,12 @@ static void show_snapshots(struct procfs_text *text, const struct task *task)
 	}
 }
 
-static int store(const void *unused, const char *line)
+static int make_snapshot(const void *unused, const char *line)
 {
 	return snapshots_do(line);
 }
 
-static void snapshots_register(void)
-{
-	static struct procfs_entry entry = { .name = "snapshots",
-					     .show = show_snapshots,
-					     .store = store };
-
-	procfs_register(&entry);
-}
-STARTUP(snapshots_register)
+static struct procfs_entry snapshots[] = {
+	{ "snapshots", .show = show_snapshots, .store = make_snapshot },
+};
+PROCFS(&procfs_root, snapshots)

@@ -1,20 +1,21 @@
 /* /proc files about the whole machine: proc(5) of Linux's manual has the formats. */
 #include <cpuid.h>
-#include <stddef.h>
 
 #include "fs/file.h"
 #include "fs/proc/procfs.h"
+#include "fs/ram/ramfs.h"
 #include "fs/vfs/mounts.h"
 #include "fs/vfs/wall_time.h"
 #include "kernel/lib/divide.h"
-#include "kernel/lib/startup.h"
 #include "kernel/report/printk.h"
 #include "kernel/process/process.h"
 #include "kernel/task/time.h"
+#include "mm/memory_map.h"
+#include "mm/page_alloc.h"
 
 #define TICK_NS (1000000000u / TICKS_PER_SECOND)
 
-/* Ticks since the start, and what became of them. */
+/* Ticks since the kernel started, and what became of them. */
 struct usage {
 	uint32_t user, system, idle;
 	uint32_t tasks, running;
@@ -22,7 +23,7 @@ struct usage {
 };
 
 /* The ticks of tasks that have ended are counted with their parents'. */
-static struct usage measure(void)
+static struct usage measure_usage(void)
 {
 	struct usage usage = { 0 };
 	uint32_t all = divide64(time_ns(), TICK_NS, NULL);
@@ -42,9 +43,9 @@ static struct usage measure(void)
 	return usage;
 }
 
-static void show_stat(struct procfs_text *text, const struct task *task)
+static void show_machine_stat(struct procfs_text *text, const struct task *task)
 {
-	struct usage usage = measure();
+	struct usage usage = measure_usage();
 	uint64_t booted = divide64(time_wall_ns() - time_ns(), 1000000000, NULL);
 
 	for (unsigned i = 0; i < 2; i++) /* all processors, then each */
@@ -67,21 +68,16 @@ static void print_seconds(struct procfs_text *text, uint64_t hundredths, char en
 static void show_uptime(struct procfs_text *text, const struct task *task)
 {
 	print_seconds(text, divide64(time_ns(), TICK_NS, NULL), ' ');
-	print_seconds(text, measure().idle, '\n');
+	print_seconds(text, measure_usage().idle, '\n');
 }
 
 /* No averages are kept: it is the load at this moment, three times. */
 static void show_load(struct procfs_text *text, const struct task *task)
 {
-	struct usage usage = measure();
+	struct usage usage = measure_usage();
 
 	procfs_print(text, "%u.00 %u.00 %u.00 %u/%u %d\n", usage.running, usage.running,
 		     usage.running, usage.running, usage.tasks, current->pid);
-}
-
-static void show_version(struct procfs_text *text, const struct task *task)
-{
-	procfs_print(text, "Apprentice: an i386 kernel to learn from\n");
 }
 
 static void show_mounts(struct procfs_text *text, const struct task *task)
@@ -110,12 +106,6 @@ static void show_mount_tree(struct procfs_text *text, const struct task *task)
 			     mount->type->type, mount->source);
 }
 
-/* There are none: only the heading. */
-static void show_swaps(struct procfs_text *text, const struct task *task)
-{
-	procfs_print(text, "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n");
-}
-
 static void show_filesystems(struct procfs_text *text, const struct task *task)
 {
 	const struct filesystem *type = filesystem_next(NULL);
@@ -141,31 +131,51 @@ static int link_self(const void *unused, char *target, uint32_t size)
 	return snprintk(target, size, "%d", current->process->leader->task->pid);
 }
 
-static int link_mounts(const void *unused, char *target, uint32_t size)
+/* A line of /proc/meminfo. */
+static void print_kib(struct procfs_text *text, const char *name, uint32_t pages)
 {
-	return snprintk(target, size, "self/mounts");
+	procfs_print(text, "%-15s %8u kB\n", name, pages << (PAGE_SHIFT - 10));
 }
 
-static void system_register(void)
+/* Pages of empty slabs could be given back, and those of files on disks: they are reclaimable. */
+static void show_meminfo(struct procfs_text *text, const struct task *task)
 {
-	static struct procfs_entry table[] = {
-		{ .name = "cpuinfo", .show = show_processor },
-		{ .name = "filesystems", .show = show_filesystems },
-		{ .name = "loadavg", .show = show_load },
-		{ .name = "mounts", .link = link_mounts },
-		{ .name = "self", .link = link_self },
-		{ .name = "stat", .show = show_stat },
-		{ .name = "swaps", .show = show_swaps },
-		{ .name = "uptime", .show = show_uptime },
-		{ .name = "version", .show = show_version },
-	};
+	static const char *const none[] = { "Buffers:",	 "SwapCached:", "SwapTotal:",
+					    "SwapFree:", "Dirty:",	"Writeback:" };
+	uint32_t free = page_free_count(), shared = ramfs_statistics().pages, empty = 0;
+	uint32_t cached = procfs_cached_pages ? procfs_cached_pages() : 0;
+	uint32_t slabs = procfs_slab_pages ? procfs_slab_pages(&empty) : 0;
 
-	static struct procfs_entry mounts = { .name = "mounts", .show = show_mounts };
-	static struct procfs_entry tree = { .name = "mountinfo", .show = show_mount_tree };
-
-	for (unsigned i = 0; i < sizeof(table) / sizeof(table[0]); i++)
-		procfs_register(&table[i]);
-	procfs_register_task(&mounts);
-	procfs_register_task(&tree);
+	procfs_print(text, "%-15s %8u kB\n", "MemTotal:", (uint32_t)memory_map_usable());
+	print_kib(text, "MemFree:", free);
+	print_kib(text, "MemAvailable:", free + empty + cached);
+	print_kib(text, "Cached:", shared + cached);
+	for (unsigned i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+		print_kib(text, none[i], 0);
+	print_kib(text, "Shmem:", shared);
+	print_kib(text, "Slab:", slabs);
+	print_kib(text, "SReclaimable:", empty);
+	if (procfs_show_large)
+		procfs_show_large(text);
 }
-STARTUP(system_register)
+
+static struct procfs_entry machine[] = {
+	{ "cpuinfo", .show = show_processor },
+	{ "filesystems", .show = show_filesystems },
+	{ "loadavg", .show = show_load },
+	{ "meminfo", .show = show_meminfo },
+	{ "mounts", .target = "self/mounts" },
+	{ "self", .link = link_self },
+	{ "stat", .show = show_machine_stat },
+	/* There are none: only the heading. */
+	{ "swaps", .text = "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority" },
+	{ "uptime", .show = show_uptime },
+	{ "version", .text = "Apprentice: an i386 kernel to learn from" },
+};
+PROCFS(&procfs_root, machine)
+
+static struct procfs_entry mount_tables[] = {
+	{ "mounts", .show = show_mounts },
+	{ "mountinfo", .show = show_mount_tree },
+};
+PROCFS(&procfs_task, mount_tables)

@@ -1,20 +1,15 @@
 /* /proc files about each task: proc(5) of Linux's manual has the formats. */
-#include <stddef.h>
-
 #include "fs/files.h"
 #include "fs/proc/procfs.h"
 #include "kernel/abi/file.h"
 #include "kernel/lib/divide.h"
-#include "kernel/lib/startup.h"
+#include "kernel/process/family.h"
 #include "kernel/report/printk.h"
-#include "kernel/process/process.h"
 #include "mm/page_alloc.h"
 #include "mm/space_map.h"
 
 #define STRINGS_ORDER 5 /* pages: all that exec takes */
 #define MAPS_ORDER    3
-
-const struct procfs_memory *procfs_memory;
 
 static const struct {
 	char letter;
@@ -60,7 +55,7 @@ static uint32_t resident_of(const struct task *task)
 	return task->space ? space_resident_size(task->space) : 0;
 }
 
-static void show_stat(struct procfs_text *text, const struct task *task)
+static void show_task_stat(struct procfs_text *text, const struct task *task)
 {
 	uint64_t begun = divide64(task->begun_ns, 10000000, NULL);
 	int nice = task->schedule.nice;
@@ -83,8 +78,8 @@ static void show_statm(struct procfs_text *text, const struct task *task)
 	struct space_range range = { .end = 0 };
 	uint32_t code = 0, data = 0, shared = 0;
 
-	if (task->space && procfs_memory)
-		shared = procfs_memory->shared(task->space);
+	if (task->space && procfs_shared)
+		shared = procfs_shared(task->space);
 	for (; task->space && space_next_range(task->space, &range); range.start = range.end) {
 		if (range.protection & SPACE_WRITE)
 			data += range.is_shared ? 0 : range.end - range.start;
@@ -137,14 +132,11 @@ static void show_status(struct procfs_text *text, const struct task *task)
 		     task->switches - task->preemptions, task->preemptions);
 }
 
-static void show_name(struct procfs_text *text, const struct task *task)
-{
-	procfs_print(text, "%s\n", task->name);
-}
+PROCFS_SHOW(show_comm, "%s\n", task->name)
 
 /* A zombie has no memory any more. */
-static void show_memory(struct procfs_text *text, const struct task *task, uint32_t start,
-			uint32_t end)
+static void show_strings(struct procfs_text *text, const struct task *task, uint32_t start,
+			 uint32_t end)
 {
 	uint32_t length = end - start < text->size ? end - start : text->size;
 
@@ -159,10 +151,10 @@ static void show_arguments(struct procfs_text *text, const struct task *task)
 	const struct process *process = process_of(task);
 	uint32_t length = process->environment - process->arguments, end = 0;
 
-	show_memory(text, task, process->arguments, process->environment);
+	show_strings(text, task, process->arguments, process->environment);
 	if (length == 0 || text->length < length || text->bytes[length - 1] == '\0')
 		return;
-	show_memory(text, task, process->arguments, process->strings_end);
+	show_strings(text, task, process->arguments, process->strings_end);
 	while (end < text->length && text->bytes[end++] != '\0')
 		;
 	text->length = end;
@@ -170,7 +162,7 @@ static void show_arguments(struct procfs_text *text, const struct task *task)
 
 static void show_environment(struct procfs_text *text, const struct task *task)
 {
-	show_memory(text, task, process_of(task)->environment, process_of(task)->strings_end);
+	show_strings(text, task, process_of(task)->environment, process_of(task)->strings_end);
 }
 
 static void show_range(struct procfs_text *text, const struct space *space,
@@ -183,10 +175,10 @@ static void show_range(struct procfs_text *text, const struct space *space,
 		     range->protection & SPACE_WRITE ? 'w' : '-',
 		     range->protection & SPACE_EXECUTE ? 'x' : '-', range->is_shared ? 's' : 'p',
 		     range->index * PAGE_SIZE);
-	if (is_stack || !procfs_memory)
+	if (is_stack || !procfs_name_range)
 		procfs_print(text, "%s\n", is_stack ? "                         [stack]" : "");
 	else
-		procfs_memory->name(text, space, range);
+		procfs_name_range(text, space, range);
 }
 
 void procfs_show_ranges(struct procfs_text *text, const struct task *task,
@@ -207,6 +199,8 @@ static void show_maps(struct procfs_text *text, const struct task *task)
 	procfs_show_ranges(text, task, NULL);
 }
 
+/* ---- open files ---- */
+
 static struct file *program_of(const struct files *files, uint32_t unused)
 {
 	return files->program;
@@ -217,46 +211,51 @@ static struct file *directory_of(const struct files *files, uint32_t unused)
 	return files->directory;
 }
 
+/* The first descriptor from object->number on that is open. */
+static bool next_descriptor(const struct procfs_node *directory, struct procfs_object *object)
+{
+	const struct process *process = process_find(directory->pid);
+	const struct files *files = process ? process->files : NULL;
+
+	while (files && object->number < FILES_MAX && !files_get(files, object->number))
+		object->number++;
+	object->it = (const void *)(uintptr_t)object->number;
+	snprintk(object->name, sizeof(object->name), "%u", object->number);
+	return files && object->number < FILES_MAX;
+}
+
 static void show_descriptor(struct procfs_text *text, const struct task *task)
 {
 	const struct files *files = task->process ? task->process->files : NULL;
-	const struct file *file = files ? files_get(files, text->descriptor) : NULL;
+	uint32_t descriptor = (uintptr_t)text->object;
+	const struct file *file = files ? files_get(files, descriptor) : NULL;
 
 	if (!file)
 		return;
 	uint32_t flags = file->flags & O_PATH ? O_PATH : file->flags;
 
-	flags |= files_closes_on_exec(files, text->descriptor) ? O_CLOEXEC : 0;
+	flags |= files_closes_on_exec(files, descriptor) ? O_CLOEXEC : 0;
 	procfs_print(text, "pos:\t%llu\nflags:\t0%o\nmnt_id:\t1\nino:\t%u\n", file->offset, flags,
 		     file->inode ? file->inode->number : 0);
 }
 
-static int link_root(const void *unused, char *target, uint32_t size)
-{
-	return snprintk(target, size, "/");
-}
+static struct procfs_entry descriptor_links[] = { { .each = next_descriptor, .file = files_get } };
+static struct procfs_entry descriptor_texts[] = {
+	{ .each = next_descriptor, .show = show_descriptor },
+};
 
-static void tasks_register(void)
-{
-	static struct procfs_entry table[] = {
-		{ .name = "fd", .file = files_get, .is_directory = true },
-		{ .name = "cmdline", .show = show_arguments, .order = STRINGS_ORDER },
-		{ .name = "comm", .show = show_name },
-		{ .name = "cwd", .file = directory_of, .link = link_root },
-		{ .name = "fdinfo",
-		  .file = files_get,
-		  .show = show_descriptor,
-		  .is_directory = true },
-		{ .name = "environ", .show = show_environment, .order = STRINGS_ORDER },
-		{ .name = "exe", .file = program_of },
-		{ .name = "maps", .show = show_maps, .order = MAPS_ORDER },
-		{ .name = "root", .link = link_root },
-		{ .name = "stat", .show = show_stat },
-		{ .name = "statm", .show = show_statm },
-		{ .name = "status", .show = show_status },
-	};
-
-	for (unsigned i = 0; i < sizeof(table) / sizeof(table[0]); i++)
-		procfs_register_task(&table[i]);
-}
-STARTUP(tasks_register)
+static struct procfs_entry of_task[] = {
+	{ "fd", PROCFS_ENTRIES(descriptor_links), .permissions = 0500 },
+	{ "cmdline", .show = show_arguments, .order = STRINGS_ORDER },
+	{ "comm", .show = show_comm },
+	{ "cwd", .file = directory_of, .target = "/" },
+	{ "fdinfo", PROCFS_ENTRIES(descriptor_texts) },
+	{ "environ", .show = show_environment, .order = STRINGS_ORDER },
+	{ "exe", .file = program_of },
+	{ "maps", .show = show_maps, .order = MAPS_ORDER },
+	{ "root", .target = "/" },
+	{ "stat", .show = show_task_stat },
+	{ "statm", .show = show_statm },
+	{ "status", .show = show_status },
+};
+PROCFS(&procfs_task, of_task)

@@ -24,35 +24,33 @@ void procfs_print(struct procfs_text *text, const char *format, ...)
 
 static int procfs_open(struct file *file)
 {
-	const struct procfs_inode *inode = (const struct procfs_inode *)file->inode;
+	const struct procfs_entry *entry = procfs_node(file->inode)->entry;
 	struct procfs_text *text = pool_alloc(&texts);
+	char *bytes = text ? page_alloc(entry->order) : NULL;
 
-	if (!text)
-		return -ENOMEM;
-	text->bytes = page_alloc(inode->entry->order);
-	if (!text->bytes) {
-		pool_free(&texts, text);
+	if (!bytes) {
+		if (text)
+			pool_free(&texts, text);
 		return -ENOMEM;
 	}
-	text->size = PAGE_SIZE << inode->entry->order;
-	text->descriptor = inode->descriptor;
-	text->object = inode->object;
+	*text = (struct procfs_text){ bytes, .size = PAGE_SIZE << entry->order };
 	file->private = text;
 	return 0;
 }
 
 /* Writes the text, as it is now. */
-static int make_text(const struct procfs_inode *inode, struct procfs_text *text)
+static int make_text(const struct procfs_node *node, struct procfs_text *text)
 {
-	const struct task *task = inode->pid ? task_find(inode->pid) : NULL;
+	const struct task *task = node->pid ? task_find(node->pid) : NULL;
 
-	if (inode->pid && !task)
+	if (node->pid && !task)
 		return -ESRCH;
 	text->length = 0;
-	if (inode->entry->text)
-		procfs_print(text, "%s", inode->entry->text);
+	text->object = node->object;
+	if (node->entry->text)
+		procfs_print(text, "%s\n", node->entry->text);
 	else
-		inode->entry->show(text, task);
+		node->entry->show(text, task);
 	return 0;
 }
 
@@ -61,7 +59,7 @@ static int procfs_read(struct file *file, struct buffer *to, uint64_t offset)
 {
 	struct procfs_text *text = file->private;
 	bool begins = offset == 0 || text->length == 0;
-	int error = begins ? make_text((const struct procfs_inode *)file->inode, text) : 0;
+	int error = begins ? make_text(procfs_node(file->inode), text) : 0;
 
 	if (error || offset >= text->length)
 		return error;
@@ -70,18 +68,18 @@ static int procfs_read(struct file *file, struct buffer *to, uint64_t offset)
 
 static int procfs_write(struct file *file, struct buffer *from, uint64_t offset)
 {
-	const struct procfs_inode *inode = (const struct procfs_inode *)file->inode;
+	const struct procfs_node *node = procfs_node(file->inode);
 	char line[PROCFS_LINE];
 	int length = buffer_take(from, line, sizeof(line) - 1);
 
-	if (!inode->entry->store)
+	if (!node->entry->store)
 		return -EACCES;
 	if (length < 0)
 		return length;
 	line[length] = '\0';
 	if (strchr(line, '\n'))
 		*strchr(line, '\n') = '\0';
-	int error = inode->entry->store(inode->object, line);
+	int error = node->entry->store(node->object, line);
 
 	return error ? error : length;
 }
@@ -90,7 +88,7 @@ static void procfs_release(struct file *file)
 {
 	struct procfs_text *text = file->private;
 
-	page_free(text->bytes, ((struct procfs_inode *)file->inode)->entry->order);
+	page_free(text->bytes, procfs_node(file->inode)->entry->order);
 	pool_free(&texts, text);
 }
 

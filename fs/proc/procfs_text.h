@@ -1,13 +1,11 @@
-/* The files of /proc and /sys, and the texts in them. */
+/* The texts of files in /proc and /sys, and the entries that they are of. */
 #pragma once
-
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "fs/vfs/inode.h"
 
 struct file;
 struct files;
+struct procfs_entry;
 struct procfs_tree;
 struct task;
 
@@ -18,51 +16,76 @@ struct task;
 struct procfs_text {
 	char *bytes;
 	uint32_t length, size; /* what does not fit is lost */
-	uint32_t descriptor;   /* that it is about; or the object: */
-	const void *object;
+	const void *object;    /* that it is about */
 };
 
 void procfs_print(struct procfs_text *text, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* One of /proc's files, one of those in each task's directory, or one of /sys. It may be there for
- * each of several objects, such as devices. */
+/* One of several objects that have the same entries: a task, a descriptor, a device. */
+struct procfs_object {
+	uint32_t number;
+	bool is_wanted; /* this number: it need not be one that is listed */
+	const void *it;
+	char name[PROCFS_NAME];
+};
+
+/* An inode's place in the tree. */
+struct procfs_node {
+	const struct procfs_entry *entry;
+	int32_t pid;	    /* 0: not of a task */
+	bool is_thread;	    /* of a task, below /proc/PID/task */
+	const void *object; /* that it is about, or NULL */
+};
+
+/* All functions are called by tasks that may sleep. */
 struct procfs_entry {
-	const char *name;
-	/* Writes the text. task is NULL for a file that is in no task's directory. */
+	const char *name; /* NULL: that of each object */
+
+	/* A file: writes its text, or has it (a line without its newline). task is NULL for a file
+	 * that is in no task's directory. `order`: there is memory for 2^order pages. */
 	void (*show)(struct procfs_text *text, const struct task *task);
-	const char *text; /* or the text itself */
-	/* Of a symbolic link, instead: writes its target as snprintk does. */
-	int (*link)(const void *object, char *target, uint32_t size);
-	/* Of a symbolic link that leads to an open file, or of a directory of those (with `show`:
-	 * of texts), one for each descriptor. NULL: there is none, and the link leads to the root
-	 * if it has `link`. */
-	struct file *(*file)(const struct files *files, uint32_t descriptor);
-	bool is_directory;
+	const char *text;
+	unsigned order;
 	/* Gets what is written to the file, cut to PROCFS_LINE - 1 bytes, without its newline.
 	 * Returns 0 or a negated errno. NULL: the file is only for reading. */
 	int (*store)(const void *object, const char *line);
-	unsigned order;				/* the text has up to 2^order pages */
-	struct procfs_entry *children, *parent; /* of a directory of files like this, or in one */
-	struct procfs_entry *next;
 
-	/* An entry for each of several objects, the last in its directory: of number `index` this
-	 * writes the name, of PROCFS_NAME bytes. NULL: there are no more. `of` is the directory's
-	 * object, which other entries in it get as it is, and which `up` finds (NULL: it has none).
+	/* A symbolic link: has its target, or writes it as snprintk does. */
+	const char *target;
+	int (*link)(const void *object, char *target, uint32_t size);
+	/* A symbolic link to an open file of a task, whatever name that has; the descriptor is the
+	 * entry's object. NULL: there is none, and the link leads to the root if it has a target.
 	 */
-	const void *(*object)(const void *of, uint32_t index, char *name);
+	struct file *(*file)(const struct files *files, uint32_t descriptor);
+
+	/* A directory: the entries that it begins with (PROCFS_ENTRIES). */
+	struct procfs_entry *entries;
+	unsigned count;
+	uint32_t permissions; /* of a directory; 0: 0555 */
+
+	/* An entry for each of several objects, one at most in a directory: finds the object of the
+	 * lowest number from object->number on, and its name. False: there is none. `up` is from an
+	 * object to that of the directory; NULL: it has none. */
+	bool (*each)(const struct procfs_node *directory, struct procfs_object *object);
 	const void *(*up)(const void *object);
-	struct procfs_tree *tree; /* that it is in; NULL: /proc */
+
+	struct procfs_tree *tree; /* of which this is the root */
+
+	/* Since it is registered. */
+	struct procfs_entry *parent, *children, *next;
+	uint32_t number;
 };
 
 struct procfs_inode {
-	struct inode inode;
-	int32_t pid;			  /* 0: not of a task */
-	const struct procfs_entry *entry; /* NULL: the root, or a task's directory */
-	const void *object;		  /* of several for which the entry is there */
-	uint32_t descriptor;		  /* of a link or a text in /proc/PID/fd or fdinfo */
-	bool is_thread;			  /* of a task, below /proc/PID/task */
+	struct inode inode; /* first: the two have one address */
+	struct procfs_node node;
 };
+
+static inline const struct procfs_node *procfs_node(const struct inode *inode)
+{
+	return &((const struct procfs_inode *)inode)->node;
+}
 
 /* Of a file with a text. */
 extern const struct file_ops procfs_text_ops;

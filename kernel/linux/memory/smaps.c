@@ -6,7 +6,6 @@
 #include "kernel/abi/limits.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/number.h"
-#include "kernel/lib/startup.h"
 #include "kernel/cpu/interrupts.h"
 #include "kernel/cpu/memory_layout.h"
 #include "kernel/process/page_fault.h"
@@ -20,8 +19,8 @@
 #define SMAPS_ORDER 5 /* pages: some 200 ranges */
 #define LARGE_KIB   (LARGE_PAGE / 1024)
 
-static void show_name(struct procfs_text *text, const struct space *space,
-		      const struct space_range *range)
+void procfs_name_range(struct procfs_text *text, const struct space *space,
+		       const struct space_range *range)
 {
 	const struct memory_object *object = range->object;
 	char *path = object && object->ops->describe ? path_page() : NULL;
@@ -35,7 +34,7 @@ static void show_name(struct procfs_text *text, const struct space *space,
 		path_page_free(path);
 }
 
-static uint32_t shared_of(const struct space *space)
+uint32_t procfs_shared(const struct space *space)
 {
 	struct space_range range = { .end = 0 };
 	uint32_t shared = 0;
@@ -106,7 +105,7 @@ static uint32_t free_blocks(void)
 
 /* There is no pool of large pages: what MAP_HUGETLB could have is free for others, too. Reserved
  * ones count as free, as in Linux. */
-static void show_large(struct procfs_text *text)
+void procfs_show_large(struct procfs_text *text)
 {
 	const struct large_counts counts = large_count();
 	uint32_t free = free_blocks(), total = counts.pool + free;
@@ -119,16 +118,17 @@ static void show_large(struct procfs_text *text)
 	procfs_print(text, "Hugetlb:        %8u kB\n", total * LARGE_KIB);
 }
 
-static void show_faults(struct procfs_text *text)
+void procfs_show_faults(struct procfs_text *text)
 {
 	procfs_print(text, "pgfault %u\npgmajfault %u\n", page_faults, page_cache_major_faults);
 }
 
-/* /proc/sys/vm/max_map_count. */
-static void show_areas_most(struct procfs_text *text, const struct task *task)
+uint32_t procfs_cached_pages(void)
 {
-	procfs_print(text, "%u\n", space_areas_most);
+	return page_cache_pages();
 }
+
+PROCFS_SHOW(show_areas_most, "%u\n", space_areas_most)
 
 static int store_areas_most(const void *unused, const char *line)
 {
@@ -140,19 +140,10 @@ static int store_areas_most(const void *unused, const char *line)
 	return 0;
 }
 
-static void task_memory_register(void)
-{
-	static const struct procfs_memory memory = { show_name, shared_of, show_large, show_faults,
-						     page_cache_pages };
-	static struct procfs_entry smaps = { .name = "smaps",
-					     .show = show_smaps,
-					     .order = SMAPS_ORDER };
-	static struct procfs_entry areas_most = { .name = "max_map_count",
-						  .show = show_areas_most,
-						  .store = store_areas_most };
+static struct procfs_entry smaps[] = { { "smaps", .show = show_smaps, .order = SMAPS_ORDER } };
+PROCFS(&procfs_task, smaps)
 
-	procfs_memory = &memory;
-	procfs_register_task(&smaps);
-	procfs_register_in(&procfs_sys_vm, &areas_most);
-}
-STARTUP(task_memory_register)
+static struct procfs_entry areas_most[] = {
+	{ "max_map_count", .show = show_areas_most, .store = store_areas_most },
+};
+PROCFS(procfs_sys_vm, areas_most)

@@ -9,7 +9,6 @@
 #include <stddef.h>
 
 #include "fs/proc/procfs.h"
-#include "kernel/lib/startup.h"
 #include "kernel/linux/sockets/sockets.h"
 
 #define LISTENS	    0x10000u
@@ -61,19 +60,13 @@ static void show_socket(struct procfs_text *text, const struct socket *socket)
 	procfs_print(text, "\n");
 }
 
-static void show(struct procfs_text *text, const struct task *unused)
+static void show_sockets(struct procfs_text *text, const struct task *unused)
 {
 	procfs_print(text, "Num       RefCount Protocol Flags    Type St Inode Path\n");
 	for (const struct socket *each = open_sockets; each; each = each->next_open)
 		show_socket(text, each);
 }
 
-static void socket_list_start(void)
-{
-	static struct procfs_entry net = { .name = "net", .is_directory = true };
-	static struct procfs_entry list = { .name = "unix", .show = show, .order = PAGES_ORDER };
-
-	procfs_register(&net);
-	procfs_register_in(&net, &list);
-}
-STARTUP(socket_list_start)
+static struct procfs_entry lists[] = { { "unix", .show = show_sockets, .order = PAGES_ORDER } };
+static struct procfs_entry net[] = { { "net", PROCFS_ENTRIES(lists) } };
+PROCFS(&procfs_root, net)

@@ -10,7 +10,6 @@
 #include "kernel/abi/clocks.h"
 #include "kernel/lib/divide.h"
 #include "kernel/lib/errno.h"
-#include "kernel/lib/startup.h"
 #include "kernel/linux/time/processor_time.h"
 #include "kernel/linux/process/limits.h"
 #include "kernel/linux/memory/calls.h"
@@ -346,13 +345,8 @@ static void show_limits(struct procfs_text *text, const struct task *task)
 	}
 }
 
-static void limits_start(void)
-{
-	static struct procfs_entry limits = { .name = "limits", .show = show_limits };
-
-	procfs_register_task(&limits);
-}
-STARTUP(limits_start)
+static struct procfs_entry limits[] = { { "limits", .show = show_limits } };
+PROCFS(&procfs_task, limits)
 
 /* What setarch asks for is true in any case: programs have 32 bits, and addresses are not random.
  */

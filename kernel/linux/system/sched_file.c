@@ -1,6 +1,5 @@
 /* /proc/sched shows the scheduler's state; writing a class's name to it chooses that class. */
 #include "fs/proc/procfs.h"
-#include "kernel/lib/startup.h"
 #include "kernel/task/sched.h"
 
 static void sched_file_show(struct procfs_text *text, const struct task *task)
@@ -14,14 +13,7 @@ static int sched_file_store(const void *unused, const char *line)
 	return sched_use(line);
 }
 
-static void sched_file_register(void)
-{
-	static struct procfs_entry sched = {
-		.name = "sched",
-		.show = sched_file_show,
-		.store = sched_file_store,
-	};
-
-	procfs_register(&sched);
-}
-STARTUP(sched_file_register)
+static struct procfs_entry sched[] = {
+	{ "sched", .show = sched_file_show, .store = sched_file_store },
+};
+PROCFS(&procfs_root, sched)

@@ -2,7 +2,6 @@
  * recording on or off. */
 #include "fs/proc/procfs.h"
 #include "kernel/lib/errno.h"
-#include "kernel/lib/startup.h"
 #include "kernel/lib/string.h"
 #include "kernel/syscall/syscall_trace.h"
 
@@ -32,15 +31,7 @@ static int trace_file_store(const void *unused, const char *line)
 	return 0;
 }
 
-static void trace_file_register(void)
-{
-	static struct procfs_entry entry = {
-		.name = "syscalls",
-		.show = trace_file_show,
-		.store = trace_file_store,
-		.order = TEXT_ORDER,
-	};
-
-	procfs_register(&entry);
-}
-STARTUP(trace_file_register)
+static struct procfs_entry trace[] = {
+	{ "syscalls", .show = trace_file_show, .store = trace_file_store, .order = TEXT_ORDER },
+};
+PROCFS(&procfs_root, trace)
