@@ -127,7 +127,7 @@ static int fail(const struct ata_drive *drive, const char *what, uint8_t status)
 
 /* ---- requests: the caller has the channel ---- */
 
-static int flush(const struct ata_drive *drive)
+static int flush_drive(const struct ata_drive *drive)
 {
 	struct ata_command command = { .code =
 					   drive->has_lba48 ? COMMAND_FLUSH_EXT : COMMAND_FLUSH };
@@ -157,22 +157,23 @@ static int attempt(const struct ata_drive *drive, const struct block_transfer *t
 
 /* The drive gets a sector of ranges; those of length 0 are ignored. Both drives of a channel get
  * FEATURES, and only this command looks at it. By DMA in each mode. */
-static int discard(const struct ata_drive *drive, const struct block_range *ranges, unsigned count)
+static int discard_ranges(const struct ata_drive *drive, const struct block_transfer *wanted)
 {
+	const struct block_range *ranges = wanted->pieces[0].buffer;
 	struct ata_channel *channel = drive->channel;
 	struct block_piece piece = { channel->ranges, 1 };
 	struct block_transfer transfer = {
-		.count = 1, .is_write = true, .is_ranges = true, .pieces = &piece, .piece_count = 1
+		.count = 1, .is_write = true, .is_discard = true, .pieces = &piece, .piece_count = 1
 	};
 	uint8_t status;
 	char what[64];
 
 	memset(channel->ranges, 0, sizeof(channel->ranges));
-	memcpy(channel->ranges, ranges, count * sizeof(*ranges));
+	memcpy(channel->ranges, ranges, wanted->count * sizeof(*ranges));
 	out8(channel->command_block + ATA_FEATURES, FEATURE_TRIM);
 	if (ata_dma(drive, &transfer, &status))
 		return 0;
-	snprintk(what, sizeof(what), "discard of %u ranges from LBA %llu on", count,
+	snprintk(what, sizeof(what), "discard of %u ranges from LBA %llu on", wanted->count,
 		 (uint64_t)ranges->lba);
 	return fail(drive, what, status);
 }
@@ -208,8 +209,13 @@ static int each_sector(const struct ata_drive *drive, const struct block_transfe
 	return 0;
 }
 
-static int transfer(const struct ata_drive *drive, const struct block_transfer *transfer)
+/* The range is valid: block.c has checked it. */
+static int perform(const struct ata_drive *drive, const struct block_transfer *transfer)
 {
+	if (transfer->is_discard)
+		return discard_ranges(drive, transfer);
+	if (transfer->count == 0)
+		return flush_drive(drive);
 	int result = attempt(drive, transfer);
 
 	if (result == -EIO && transfer->count > 1)
@@ -217,42 +223,17 @@ static int transfer(const struct ata_drive *drive, const struct block_transfer *
 	else if (result == -EIO || result == -ETIMEDOUT)
 		result = attempt(drive, transfer);
 	if (result == 0 && transfer->is_forced && !ata_can_force(drive))
-		result = flush(drive);
-	return result == -ENODEV ? -EIO : result;
-}
-
-/* ---- one at a time ---- */
-
-/* The range is valid: block.c has checked it. */
-static int ata_transfer(struct block_device *device, const struct block_transfer *wanted)
-{
-	struct ata_drive *drive = device->driver;
-
-	mutex_lock(&drive->channel->mutex);
-	int result = transfer(drive, wanted);
-
-	mutex_unlock(&drive->channel->mutex);
+		result = flush_drive(drive);
 	return result;
 }
 
-static int ata_flush(struct block_device *device)
+/* One at a time. */
+static int ata_transfer(struct block_device *device, const struct block_transfer *transfer)
 {
 	struct ata_drive *drive = device->driver;
 
 	mutex_lock(&drive->channel->mutex);
-	int result = flush(drive);
-
-	mutex_unlock(&drive->channel->mutex);
-	return result == -ENODEV ? -EIO : result;
-}
-
-static int ata_discard(struct block_device *device, const struct block_range *ranges,
-		       unsigned count)
-{
-	struct ata_drive *drive = device->driver;
-
-	mutex_lock(&drive->channel->mutex);
-	int result = discard(drive, ranges, count);
+	int result = perform(drive, transfer);
 
 	mutex_unlock(&drive->channel->mutex);
 	return result == -ENODEV ? -EIO : result;
@@ -261,11 +242,9 @@ static int ata_discard(struct block_device *device, const struct block_range *ra
 /* ---- at boot ---- */
 
 /* The structure is static, and registered when all of it is known. */
-static void add(struct ata_drive *drive)
+static void add_drive(struct ata_drive *drive)
 {
-	static const struct block_ops ops = { .transfer = ata_transfer,
-					      .flush = ata_flush,
-					      .discard = ata_discard };
+	static const struct block_ops ops = { .transfer = ata_transfer };
 
 	ata_use_multiple(drive);
 	drive->block.ops = &ops;
@@ -289,7 +268,7 @@ void ata_initialize(void)
 		is_there[i] = ata_identify(&drives[i]);
 	for (unsigned i = 0; i < DRIVES; i++)
 		if (is_there[i])
-			add(&drives[i]);
+			add_drive(&drives[i]);
 		else
 			printk("%s: no drive\n", drives[i].block.name);
 	ata_dma_initialize(channels);

@@ -85,7 +85,7 @@ void ata_dma_initialize(struct ata_channel *channels)
    the opening comment draws them. The table is drive->channel->regions, ENTRIES of them; a transfer
    has 256 sectors at most, in as many pieces, so they are enough. physical_address of what is below
    the direct map is huge. A transfer that is forced, by a drive that can (ata_can_force), is
-   WRITE_DMA_FUA_EXT, an LBA48 command; one with is_ranges is data_set_management. If the drive
+   WRITE_DMA_FUA_EXT, an LBA48 command; one with is_discard is data_set_management. If the drive
    still moves data when the time is over, *status has ATA_BSY set, so that it counts as late.
 
    Pitfalls: memory at an odd address, or across the end of the direct map. An entry of 64 KiB has
@@ -140,7 +140,7 @@ static struct ata_command command_for(const struct ata_drive *drive,
 	bool is_forced = transfer->is_forced && ata_can_force(drive);
 	bool is_wide = ata_needs_lba48(transfer) || is_forced;
 
-	if (transfer->is_ranges)
+	if (transfer->is_discard)
 		return data_set_management;
 	return (struct ata_command){
 		.code = is_forced ? WRITE_DMA_FUA_EXT : codes[transfer->is_write][is_wide],

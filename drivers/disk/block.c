@@ -187,39 +187,46 @@ int block_discard(struct block_device *device, uint64_t lba, uint64_t count)
 
 /* ---- what was counted ---- */
 
-static uint64_t sum(const uint64_t by_purpose[BLOCK_PURPOSES])
+struct block_count block_reads(const struct block_device *device)
 {
-	return by_purpose[BLOCK_DATA] + by_purpose[BLOCK_MAPPING] + by_purpose[BLOCK_OTHER];
+	struct block_count sum = { 0 };
+
+	for (unsigned purpose = 0; purpose < BLOCK_PURPOSES; purpose++) {
+		const struct block_count *count = &device->stats.counts[purpose];
+
+		sum.requests += count->requests;
+		sum.merged += count->merged;
+		sum.sectors += count->sectors;
+		sum.waited_ns += count->waited_ns;
+	}
+	return sum;
 }
 
-static uint64_t milliseconds(uint64_t ns)
+static uint64_t ms_of(uint64_t ns)
 {
 	return divide64(ns, 1000000, NULL);
 }
 
+static void fill_columns(uint64_t columns[4], const struct block_count *count)
+{
+	columns[0] = count->requests;
+	columns[1] = count->merged;
+	columns[2] = count->sectors;
+	columns[3] = ms_of(count->waited_ns);
+}
+
 void block_columns(const struct block_device *device, uint64_t columns[BLOCK_COLUMNS])
 {
-	const struct block_stats *stats = &device->stats;
+	const struct block_count *counts = device->stats.counts, reads = block_reads(device);
 	const struct block_queue *queue = block_drive(device)->queue;
-	const uint64_t now[BLOCK_COLUMNS] = {
-		sum(stats->requests),
-		stats->merged[0],
-		sum(stats->sectors),
-		milliseconds(stats->waited_ns[0]),
-		stats->written_requests,
-		stats->merged[1],
-		stats->written_sectors,
-		milliseconds(stats->waited_ns[1]),
-		queue->pending,
-		milliseconds(block_busy_ns(queue)),
-		milliseconds(stats->waited_ns[0] + stats->waited_ns[1] + stats->discard_ns),
-		stats->discards,
-		0,
-		stats->discarded_sectors,
-		milliseconds(stats->discard_ns),
-		stats->flushes,
-		milliseconds(stats->flush_ns),
-	};
 
-	memcpy(columns, now, sizeof(now));
+	fill_columns(columns, &reads);
+	fill_columns(columns + 4, &counts[BLOCK_WRITES]);
+	columns[8] = queue->pending;
+	columns[9] = ms_of(block_busy_ns(queue));
+	columns[10] = ms_of(reads.waited_ns + counts[BLOCK_WRITES].waited_ns +
+			    counts[BLOCK_DISCARDS].waited_ns);
+	fill_columns(columns + 11, &counts[BLOCK_DISCARDS]);
+	columns[15] = counts[BLOCK_FLUSHES].requests;
+	columns[16] = ms_of(counts[BLOCK_FLUSHES].waited_ns);
 }

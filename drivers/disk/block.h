@@ -48,6 +48,9 @@ int block_discard(struct block_device *device, uint64_t lba, uint64_t count);
 int block_discard_ranges(struct block_device *device, struct block_range *ranges, unsigned count);
 bool block_can_discard(const struct block_device *device);
 
+/* Reads of all purposes. */
+struct block_count block_reads(const struct block_device *device);
+
 /* The columns that /proc/diskstats has after a device's name (iostats.rst of Linux): times in ms.
  * A partition is busy, and has requests that wait, as its drive does. */
 #define BLOCK_COLUMNS 17u

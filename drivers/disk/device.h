@@ -20,10 +20,11 @@ struct block_piece {
  * buffer. */
 struct block_transfer {
 	uint64_t lba;
-	unsigned count; /* 1 to BLOCK_TRANSFER_SECTORS: the sum of the pieces' sectors */
+	unsigned
+	    count; /* up to BLOCK_TRANSFER_SECTORS: the sum of the pieces' sectors; 0: a flush */
 	bool is_write;
-	bool is_forced; /* a write that is safe from a power cut when it ends */
-	bool is_ranges; /* not sectors, but a list of ranges to discard: inside drivers/disk/ata */
+	bool is_forced;	 /* it, and what was written before a flush, is safe when it ends */
+	bool is_discard; /* `count` ranges (struct block_range) in the one piece, and no sectors */
 	const struct block_piece *pieces;
 	unsigned piece_count;
 };
@@ -36,16 +37,12 @@ struct block_range {
 #define BLOCK_RANGE_SECTORS 65528u /* the most that one range says, in whole pages */
 #define BLOCK_RANGES	    (SECTOR_SIZE / sizeof(struct block_range))
 
-/* The operations of a driver. They wait for the drive, and return 0 or a negative errno; drives
- * that share something take turns. */
+/* The operation of a driver: moves sectors, flushes, or, only of a device that can_discard,
+ * discards up to BLOCK_RANGES ranges, which may read as anything until they are written again. It
+ * waits for the drive, and returns 0 or a negative errno; drives that share something take turns.
+ */
 struct block_ops {
 	int (*transfer)(struct block_device *device, const struct block_transfer *transfer);
-	/* What was written before is safe from a power cut when it returns 0. */
-	int (*flush)(struct block_device *device);
-	/* The contents of up to BLOCK_RANGES ranges are no longer needed: until they are written
-	 * again they may read as anything. Only of a device that can_discard. */
-	int (*discard)(struct block_device *device, const struct block_range *ranges,
-		       unsigned count);
 };
 
 /* Why a request was made: the lab splits a file read's cost by it. */
@@ -56,19 +53,19 @@ enum block_purpose {
 	BLOCK_PURPOSES,
 };
 
+/* What is counted apart: reads by their purpose, and the other operations. */
+enum block_group { BLOCK_WRITES = BLOCK_PURPOSES, BLOCK_FLUSHES, BLOCK_DISCARDS, BLOCK_GROUPS };
+
+struct block_count {
+	uint64_t requests;
+	uint64_t merged; /* more requests, which joined another one */
+	uint64_t sectors;
+	uint64_t waited_ns; /* from a request's submission to its end */
+};
+
 /* Counted since boot, finished requests only. */
 struct block_stats {
-	uint64_t requests[BLOCK_PURPOSES]; /* reads */
-	uint64_t sectors[BLOCK_PURPOSES];
-	uint64_t written_requests;
-	uint64_t written_sectors;
-	uint64_t flushes;
-	uint64_t merged[2];    /* requests that joined another one: reads, writes */
-	uint64_t waited_ns[2]; /* from a request's submission to its end: reads, writes */
-	uint64_t flush_ns;
-	uint64_t discards;
-	uint64_t discarded_sectors;
-	uint64_t discard_ns;
+	struct block_count counts[BLOCK_GROUPS];
 	uint64_t errors;
 };
 

@@ -174,59 +174,59 @@ static void gather(struct block_queue *queue, struct batch *batch)
 
 /* ---- what became of it ---- */
 
+static unsigned group_of(const struct block_request *request)
+{
+	switch (request->operation) {
+	case 'W':
+		return BLOCK_WRITES;
+	case 'F':
+		return BLOCK_FLUSHES;
+	case 'D':
+		return BLOCK_DISCARDS;
+	}
+	return request->purpose;
+}
+
 /* A request has ended; `is_first` of those that were merged and are counted together. Errors count
  * once and add no sectors: a transfer that failed has delivered nothing reliable. */
 static void account(struct block_stats *stats, const struct block_request *request, bool is_first,
-		    int result)
+		    int result, uint64_t now)
 {
-	bool is_write = request->operation == 'W';
-	uint64_t waited_ns = time_ns() - request->submitted_ns;
+	struct block_count *count = &stats->counts[group_of(request)];
 
 	if (result < 0) {
 		stats->errors += is_first;
-	} else if (request->operation == 'F') {
-		stats->flushes++;
-		stats->flush_ns += waited_ns;
-	} else if (request->operation == 'D') {
-		stats->discards++;
-		stats->discarded_sectors += request->count;
-		stats->discard_ns += waited_ns;
-	} else {
-		stats->merged[is_write] += !is_first;
-		stats->waited_ns[is_write] += is_first ? waited_ns : 0;
-		if (is_write) {
-			stats->written_requests += is_first;
-			stats->written_sectors += request->count;
-		} else {
-			stats->requests[request->purpose] += is_first;
-			stats->sectors[request->purpose] += request->count;
-		}
+		return;
 	}
+	count->requests += is_first;
+	count->merged += !is_first;
+	count->sectors += request->count;
+	count->waited_ns += is_first ? now - request->submitted_ns : 0;
 }
 
-/* Is a request the first of its batch on this device (NULL: on the drive), and of its purpose? */
+/* Is a request the first of its batch on this device (NULL: on the drive), and of its group? */
 static bool is_first(const struct batch *batch, unsigned number, const struct block_device *device)
 {
-	const struct block_request *request = batch->requests[number];
+	unsigned group = group_of(batch->requests[number]);
 
 	for (unsigned i = 0; i < number; i++)
 		if ((!device || batch->requests[i]->device == device) &&
-		    (request->operation == 'W' || batch->requests[i]->purpose == request->purpose))
+		    group_of(batch->requests[i]) == group)
 			return false;
 	return true;
 }
 
 /* What tasks on two partitions, or for two purposes, have asked may be one transfer: it is one
  * request of each. */
-static void account_all(const struct batch *batch, int result)
+static void account_all(const struct batch *batch, int result, uint64_t now)
 {
 	for (unsigned i = 0; i < batch->requests_count; i++) {
 		const struct block_request *request = batch->requests[i];
 		struct block_device *device = request->device, *drive = block_drive(device);
 
-		account(&drive->stats, request, is_first(batch, i, NULL), result);
+		account(&drive->stats, request, is_first(batch, i, NULL), result, now);
 		if (device != drive)
-			account(&device->stats, request, is_first(batch, i, device), result);
+			account(&device->stats, request, is_first(batch, i, device), result, now);
 	}
 }
 
@@ -249,7 +249,7 @@ static void remember(const struct batch *batch, uint64_t start, int result)
 		.purpose = first->purpose,
 	};
 
-	account_all(batch, result);
+	account_all(batch, result, now);
 	if (drive->is_snapshot)
 		return;
 	if (!is_barrier(first))
@@ -270,27 +270,25 @@ static void finish(struct block_queue *queue, struct block_request *request, int
 static int transfer(struct block_device *drive, const struct batch *batch)
 {
 	const struct block_request *first = batch->requests[0];
+	bool is_discard = first->operation == 'D';
 	struct block_piece pieces[TOGETHER];
 	struct block_transfer transfer = { .lba = batch->lba,
-					   .count = batch->end - batch->lba,
+					   .count =
+					       is_discard ? first->ranges : batch->end - batch->lba,
 					   .is_write = first->operation == 'W',
-					   .is_forced = first->is_forced,
+					   .is_forced = first->is_forced || first->operation == 'F',
+					   .is_discard = is_discard,
 					   .pieces = pieces,
 					   .piece_count = batch->requests_count };
 	const struct block_transfer *outer = drive->queue->transfer;
 	uint64_t start = time_ns();
-	int result;
 
 	for (unsigned i = 0; i < batch->requests_count; i++)
 		pieces[i] =
 		    (struct block_piece){ batch->requests[i]->buffer, batch->requests[i]->count };
 	drive->queue->transfer = &transfer;
-	if (first->operation == 'F')
-		result = drive->ops->flush(drive);
-	else if (first->operation == 'D')
-		result = drive->ops->discard(drive, first->buffer, first->ranges);
-	else
-		result = drive->ops->transfer(drive, &transfer);
+	int result = drive->ops->transfer(drive, &transfer);
+
 	drive->queue->transfer = outer;
 	remember(batch, start, result);
 	return result;

@@ -210,19 +210,9 @@ static int snapshot_transfer(struct block_device *device, const struct block_tra
 	return error;
 }
 
-static int snapshot_flush(struct block_device *device)
-{
-	struct snapshot *snapshot = device->driver;
-
-	if (!snapshot->origin)
-		return -ENXIO;
-	return snapshot->failure ? -EIO : block_flush(snapshot->store);
-}
-
 /* ---- they come and go ---- */
 
-static const struct block_ops snapshot_ops = { .transfer = snapshot_transfer,
-					       .flush = snapshot_flush };
+static const struct block_ops snapshot_ops = { .transfer = snapshot_transfer };
 
 static int refuse(const struct block_device *origin, const struct block_device *store,
 		  const char *why, int error)

@@ -88,20 +88,16 @@ static bool read_number(const char *text, uint64_t *value)
 	return good;
 }
 
-/* Requests or sectors of all purposes. */
-static uint64_t total(const uint64_t *by_purpose)
-{
-	return by_purpose[BLOCK_DATA] + by_purpose[BLOCK_MAPPING] + by_purpose[BLOCK_OTHER];
-}
-
 /* The figures count since boot, the cache's misses included, its hits not. */
 static int run_drives(int count, char **arguments)
 {
 	printk("drive      sectors  requests   sectors read  errors\n");
-	for (struct block_device *device = block_first(); device; device = device->next)
+	for (struct block_device *device = block_first(); device; device = device->next) {
+		struct block_count reads = block_reads(device);
+
 		printk("%-5s %12llu %9llu %14llu %7llu\n", device->name, device->sectors,
-		       total(device->stats.requests), total(device->stats.sectors),
-		       device->stats.errors);
+		       reads.requests, reads.sectors, device->stats.errors);
+	}
 	return EXIT_SUCCESS;
 }
 

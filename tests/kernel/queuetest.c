@@ -146,12 +146,12 @@ static int run_counts(int count, char **words)
 
 	if (!device)
 		return EXIT_FAILURE;
-	const struct block_stats *stats = &device->stats;
+	const struct block_count *counts = device->stats.counts, *data = &counts[BLOCK_DATA];
+	const struct block_count *mapping = &counts[BLOCK_MAPPING], *writes = &counts[BLOCK_WRITES];
 
 	printk("counts %s: data %llu %llu mapping %llu %llu written %llu %llu merged %llu %llu\n",
-	       words[1], stats->requests[BLOCK_DATA], stats->sectors[BLOCK_DATA],
-	       stats->requests[BLOCK_MAPPING], stats->sectors[BLOCK_MAPPING],
-	       stats->written_requests, stats->written_sectors, stats->merged[0], stats->merged[1]);
+	       words[1], data->requests, data->sectors, mapping->requests, mapping->sectors,
+	       writes->requests, writes->sectors, block_reads(device).merged, writes->merged);
 	return EXIT_SUCCESS;
 }
 

@@ -96,8 +96,8 @@ int block_read(struct block_device *device, uint64_t lba, unsigned count, void *
 	check_range("read", lba, count);
 	if (disk.touched != NULL && purpose != BLOCK_DATA)
 		memset(disk.touched + lba, 1, count);
-	device->stats.requests[purpose]++;
-	device->stats.sectors[purpose] += count;
+	device->stats.counts[purpose].requests++;
+	device->stats.counts[purpose].sectors += count;
 	if (fails || touches_bad_sector(lba, count))
 		return -EIO;
 	if (disk.elsewhere != NULL)
@@ -116,8 +116,8 @@ int block_write(struct block_device *device, uint64_t lba, unsigned count, const
 	check_range("write", lba, count);
 	if (disk.mode == DISK_READ_ONLY)
 		fail("write of %u sectors at %ju, and the disk is read only", count, lba);
-	device->stats.requests[purpose]++;
-	device->stats.sectors[purpose] += count;
+	device->stats.counts[purpose].requests++;
+	device->stats.counts[purpose].sectors += count;
 	if (fails || touches_bad_sector(lba, count))
 		return -EIO;
 	if (disk.elsewhere != NULL)

@@ -81,11 +81,22 @@ static int transfer(const struct message *call)
 	return devices[call->first]->ops->transfer(devices[call->first], &wanted);
 }
 
+static int flush(const struct message *call)
+{
+	struct block_transfer wanted = { .is_forced = true };
+
+	return devices[call->first]->ops->transfer(devices[call->first], &wanted);
+}
+
 static int discard(const struct message *call)
 {
 	struct block_range range = { .lba = call->value, .sectors = call->second };
+	struct block_piece piece = { &range, 1 };
+	struct block_transfer wanted = {
+		.count = 1, .is_discard = true, .pieces = &piece, .piece_count = 1
+	};
 
-	return devices[call->first]->ops->discard(devices[call->first], &range, 1);
+	return devices[call->first]->ops->transfer(devices[call->first], &wanted);
 }
 
 /* Another task is a thread, and one of the two runs. */
@@ -155,7 +166,7 @@ static int obey(const struct message *call)
 	case CALL_DISCARD:
 		return discard(call);
 	case CALL_FLUSH:
-		return devices[call->first]->ops->flush(devices[call->first]);
+		return flush(call);
 	case TAKE:
 		hear(place_of(call->first, call->second), call->bytes);
 		break;

@@ -36,7 +36,7 @@ WAITING_AT_MOST = 4096
 HELD_AT_MOST = 1 << 20
 PAGE = 4096
 SHOWN = 64  # numbers of blocks in one list
-OPERATIONS = {"R": "read", "W": "write", "F": "flush"}
+OPERATIONS = {"R": "read", "W": "write", "F": "flush", "D": "discard"}
 
 
 # ---- drives -------------------------------------------------------------------------------------
@@ -78,6 +78,8 @@ def transfer_words(address: int) -> str:
     sectors = int(transfer["count"])
     if not sectors:
         return "flush"
+    if transfer["is_discard"]:
+        return f"discard of {sectors} ranges"
     words = "write" if transfer["is_write"] else "read"
     forced = " (forced)" if transfer["is_forced"] else ""
     pieces = int(transfer["piece_count"])
