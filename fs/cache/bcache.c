@@ -4,13 +4,12 @@
  *
  *	buckets[h(hdc, 7001)] --> block 7001 --chain--> block 912 --> NULL
  *
- *	ends --older--> block 912 --older--> block 7001 --older--> (empty) --older--> ends
- *	     newest						     oldest
+ *	lru --next--> (empty) --next--> block 7001 --next--> block 912 --next--> lru
+ *		      oldest				     newest
  *
  * bcache_get moves a block to the newest end. When a block is not there and the cache has all the
  * buffers that it may have, the oldest one without references is read over: least recently used,
- * first out. A dirty one is written to its place first. `ends` closes the list to a ring, so no
- * insertion has a special case.
+ * first out. A dirty one is written to its place first.
  *
  * Invariants: every buffer is in the list. A buffer is in the hash table if and only if its device
  * is not NULL; then its data is what the disk holds, or newer (dirty). A buffer with references, or
@@ -38,9 +37,7 @@
 
 static struct cached_block *buckets[1u << BUCKET_BITS];
 
-/* Joins both ends of the list: ends.newer is the oldest buffer, and ends.older the newest. */
-static struct cached_block ends = { .older = &ends, .newer = &ends };
-
+static struct list lru = LIST_EMPTY(lru); /* the oldest buffer first */
 static struct pool structures = POOL_INITIALIZER(struct cached_block);
 static uint32_t buffers_now, buffers_most;
 static uint32_t dirty_now;
@@ -48,7 +45,7 @@ static struct mutex writing_all; /* the task that has it uses the links `sorted`
 static struct bcache_stats stats;
 
 /* Multiplication by 2^32 / golden ratio spreads neighbouring blocks over the upper bits. */
-static struct cached_block **bucket_of(const struct block_device *device, uint64_t block)
+static struct cached_block **buffer_bucket(const struct block_device *device, uint64_t block)
 {
 	uint32_t key = (uint32_t)block ^ (uint32_t)(block >> 32) ^ (uint32_t)(uintptr_t)device;
 
@@ -56,11 +53,12 @@ static struct cached_block **bucket_of(const struct block_device *device, uint64
 }
 
 /* The same block may be cached in several sizes: two mounts may share a device. */
-static struct cached_block *find(const struct block_device *device, uint64_t block, uint32_t size)
+static struct cached_block *find_buffer(const struct block_device *device, uint64_t block,
+					uint32_t size)
 {
-	struct cached_block *buffer = *bucket_of(device, block);
+	struct cached_block *buffer = *buffer_bucket(device, block);
 
-	while (buffer != NULL &&
+	while (buffer &&
 	       (buffer->device != device || buffer->block != block || buffer->size != size))
 		buffer = buffer->chain;
 	return buffer;
@@ -73,26 +71,15 @@ static uint64_t first_sector(const struct cached_block *buffer)
 
 /* ---- the two structures ---- */
 
-/* The buffer is in no list. */
-static void insert_newest(struct cached_block *buffer)
+static struct cached_block *oldest_buffer(void)
 {
-	buffer->older = ends.older;
-	buffer->newer = &ends;
-	buffer->older->newer = buffer;
-	ends.older = buffer;
+	return list_entry(lru.next, struct cached_block, in_lru);
 }
 
-static void take_out(struct cached_block *buffer)
-{
-	buffer->older->newer = buffer->newer;
-	buffer->newer->older = buffer->older;
-}
-
-/* Out of its place, and in again at the newest end. */
 static void make_newest(struct cached_block *buffer)
 {
-	take_out(buffer);
-	insert_newest(buffer);
+	list_remove(&buffer->in_lru);
+	list_append(&lru, &buffer->in_lru);
 }
 
 static void set_dirty(struct cached_block *buffer, bool is_dirty)
@@ -102,9 +89,9 @@ static void set_dirty(struct cached_block *buffer, bool is_dirty)
 }
 
 /* Empties a buffer: takes it out of the hash table. */
-static void forget(struct cached_block *buffer)
+static void unhash_buffer(struct cached_block *buffer)
 {
-	struct cached_block **link = bucket_of(buffer->device, buffer->block);
+	struct cached_block **link = buffer_bucket(buffer->device, buffer->block);
 
 	while (*link != buffer)
 		link = &(*link)->chain;
@@ -114,11 +101,11 @@ static void forget(struct cached_block *buffer)
 }
 
 /* Enters an empty buffer into the hash table, with a reference for the caller. Nobody sleeps
- * between make_room and this. */
-static void remember(struct cached_block *buffer, struct block_device *device, uint64_t block,
-		     uint32_t size)
+ * between reuse_buffer and this. */
+static void hash_buffer(struct cached_block *buffer, struct block_device *device, uint64_t block,
+			uint32_t size)
 {
-	struct cached_block **bucket = bucket_of(device, block);
+	struct cached_block **bucket = buffer_bucket(device, block);
 
 	buffer->device = device;
 	buffer->block = block;
@@ -132,9 +119,9 @@ static void remember(struct cached_block *buffer, struct block_device *device, u
 	make_newest(buffer);
 }
 
-static bool is_free(const struct cached_block *buffer)
+static bool is_free_buffer(const struct cached_block *buffer)
 {
-	return buffer->references == 0 && buffer->transaction == NULL;
+	return buffer->references == 0 && !buffer->transaction;
 }
 
 /* ---- room for a block ---- */
@@ -144,15 +131,15 @@ static struct cached_block *make_buffer(void)
 {
 	struct cached_block *buffer = buffers_now < buffers_most ? pool_alloc(&structures) : NULL;
 
-	if (buffer == NULL)
+	if (!buffer)
 		return NULL;
 	buffer->data = page_alloc(0);
-	if (buffer->data == NULL) {
+	if (!buffer->data) {
 		pool_free(&structures, buffer);
 		return NULL;
 	}
 	buffers_now++;
-	insert_newest(buffer);
+	list_append(&lru, &buffer->in_lru);
 	return buffer;
 }
 
@@ -160,33 +147,33 @@ static struct cached_block *make_buffer(void)
 static struct cached_block *oldest_free(void)
 {
 	for (uint32_t left = buffers_now; left > 0; left--) {
-		if (is_free(ends.newer))
-			return ends.newer;
-		make_newest(ends.newer);
+		if (is_free_buffer(oldest_buffer()))
+			return oldest_buffer();
+		make_newest(oldest_buffer());
 	}
 	return NULL;
 }
 
 /* An empty buffer without references. Sleeps if it must write a dirty block; others may have
  * cached anything meanwhile. A block that cannot be written is passed over. */
-static int make_room(struct cached_block **out)
+static int reuse_buffer(struct cached_block **out)
 {
 	struct cached_block *buffer = make_buffer();
 	int error = 0;
 
-	for (int failures = 0; buffer == NULL; failures += error != 0) {
+	for (int failures = 0; !buffer; failures += error != 0) {
 		struct cached_block *oldest = failures < WRITES_MAX ? oldest_free() : NULL;
 
-		if (oldest == NULL)
+		if (!oldest)
 			return error ? error : -EBUSY;
 		error = bcache_write(oldest);
 		if (error)
 			make_newest(oldest);
-		else if (is_free(oldest) && !oldest->is_dirty)
+		else if (is_free_buffer(oldest) && !oldest->is_dirty)
 			buffer = oldest;
 	}
-	if (buffer->device != NULL)
-		forget(buffer);
+	if (buffer->device)
+		unhash_buffer(buffer);
 	*out = buffer;
 	return 0;
 }
@@ -198,14 +185,14 @@ struct cached_block *bcache_find(struct block_device *device, uint64_t block, ui
 {
 	struct cached_block *buffer;
 
-	while ((buffer = find(device, block, size)) != NULL) {
+	while ((buffer = find_buffer(device, block, size))) {
 		buffer->references++;
 		make_newest(buffer);
-		if (buffer->transfer.owner == NULL)
+		if (!buffer->transfer.owner)
 			return buffer;
 		mutex_lock(&buffer->transfer);
 		mutex_unlock(&buffer->transfer);
-		if (buffer->device != NULL)
+		if (buffer->device)
 			return buffer;
 		buffer->references--; /* it could not be read */
 	}
@@ -222,13 +209,13 @@ static int get_buffer(struct block_device *device, uint64_t block, uint32_t size
 	if (block >= device->sectors) /* so that block * sectors cannot wrap */
 		return -EINVAL;
 	while ((buffer = bcache_find(device, block, size)) == NULL) {
-		int error = make_room(&buffer);
+		int error = reuse_buffer(&buffer);
 
 		if (error)
 			return error;
-		if (find(device, block, size) != NULL)
+		if (find_buffer(device, block, size))
 			continue; /* somebody was faster */
-		remember(buffer, device, block, size);
+		hash_buffer(buffer, device, block, size);
 		*is_new = true;
 		break;
 	}
@@ -237,15 +224,13 @@ static int get_buffer(struct block_device *device, uint64_t block, uint32_t size
 }
 
 /* Fills a new buffer. When that fails, it is empty again, and the caller's reference is gone. */
-static int read(struct cached_block *buffer)
+static int read_buffer(struct cached_block *buffer)
 {
-	int error;
-
 	mutex_lock(&buffer->transfer);
-	error = block_read(buffer->device, first_sector(buffer), buffer->size / SECTOR_SIZE,
-			   buffer->data, buffer->purpose);
+	int error = block_read(buffer->device, first_sector(buffer), buffer->size / SECTOR_SIZE,
+			       buffer->data, buffer->purpose);
 	if (error)
-		forget(buffer);
+		unhash_buffer(buffer);
 	mutex_unlock(&buffer->transfer);
 	if (error)
 		buffer->references--;
@@ -266,7 +251,7 @@ int bcache_get(struct block_device *device, uint64_t block, uint32_t size,
 		stats.misses[purpose]++;
 		if (!error) {
 			buffer->purpose = purpose;
-			error = read(buffer);
+			error = read_buffer(buffer);
 		}
 		if (error)
 			return error;
@@ -296,7 +281,7 @@ int bcache_get_zeroed(struct block_device *device, uint64_t block, uint32_t size
 /* It stays in its place in the order of use: only getting a block counts as use. */
 void bcache_put(struct cached_block *buffer)
 {
-	if (buffer != NULL)
+	if (buffer)
 		buffer->references--;
 }
 
@@ -305,7 +290,7 @@ void bcache_put(struct cached_block *buffer)
 /* A buffer that was forgotten belongs to no block: there is nothing to write. */
 void bcache_mark_dirty(struct cached_block *buffer)
 {
-	if (buffer->device != NULL)
+	if (buffer->device)
 		set_dirty(buffer, true);
 }
 
@@ -317,7 +302,7 @@ int bcache_write(struct cached_block *buffer)
 
 	buffer->references++;
 	mutex_lock(&buffer->transfer);
-	if (buffer->is_dirty && buffer->transaction == NULL) {
+	if (buffer->is_dirty && !buffer->transaction) {
 		bcache_seal(buffer);
 		error = block_write(buffer->device, first_sector(buffer),
 				    buffer->size / SECTOR_SIZE, buffer->data, buffer->purpose);
@@ -333,12 +318,14 @@ int bcache_write(struct cached_block *buffer)
  * how many. The newest are the likeliest, and it stops when it has seen all dirty ones. */
 static uint32_t collect_dirty(const struct block_device *device, struct cached_block **list)
 {
-	struct cached_block *buffer = ends.older;
+	struct list *link = lru.previous;
 	uint32_t count = 0;
 
-	for (uint32_t left = dirty_now; left > 0; buffer = buffer->older) {
+	for (uint32_t left = dirty_now; left > 0; link = link->previous) {
+		struct cached_block *buffer = list_entry(link, struct cached_block, in_lru);
+
 		left -= buffer->is_dirty;
-		if (!buffer->is_dirty || buffer->device != device || buffer->transaction != NULL)
+		if (!buffer->is_dirty || buffer->device != device || buffer->transaction)
 			continue;
 		buffer->references++;
 		buffer->sorted = *list;
@@ -349,11 +336,11 @@ static uint32_t collect_dirty(const struct block_device *device, struct cached_b
 }
 
 /* Joins two sorted lists. */
-static struct cached_block *merge(struct cached_block *left, struct cached_block *right)
+static struct cached_block *merge_dirty(struct cached_block *left, struct cached_block *right)
 {
 	struct cached_block *first = NULL, **end = &first;
 
-	while (left != NULL && right != NULL) {
+	while (left && right) {
 		bool is_left = left->is_first != right->is_first
 				   ? left->is_first
 				   : first_sector(left) <= first_sector(right);
@@ -363,12 +350,12 @@ static struct cached_block *merge(struct cached_block *left, struct cached_block
 		end = &(*end)->sorted;
 		*lower = *end;
 	}
-	*end = left != NULL ? left : right;
+	*end = left ? left : right;
 	return first;
 }
 
 /* Takes `count` (at least 1) buffers off a list, and sorts them. Depth: log2 of count. */
-static struct cached_block *sort(struct cached_block **list, uint32_t count)
+static struct cached_block *sort_dirty(struct cached_block **list, uint32_t count)
 {
 	if (count == 1) {
 		struct cached_block *buffer = *list;
@@ -377,9 +364,9 @@ static struct cached_block *sort(struct cached_block **list, uint32_t count)
 		buffer->sorted = NULL;
 		return buffer;
 	}
-	struct cached_block *left = sort(list, count / 2);
+	struct cached_block *left = sort_dirty(list, count / 2);
 
-	return merge(left, sort(list, count - count / 2));
+	return merge_dirty(left, sort_dirty(list, count - count / 2));
 }
 
 /* In ascending order, because that is the shortest way for a disk's arm; but what an inode on the
@@ -392,7 +379,7 @@ int bcache_write_all(struct block_device *device)
 	mutex_lock(&writing_all);
 	uint32_t count = collect_dirty(device, &list);
 
-	for (list = count > 0 ? sort(&list, count) : NULL; list != NULL; list = next) {
+	for (list = count > 0 ? sort_dirty(&list, count) : NULL; list; list = next) {
 		int failed = bcache_write(list);
 
 		error = error ? error : failed;
@@ -410,10 +397,10 @@ static void forget_block(struct block_device *device, uint64_t block, uint32_t s
 {
 	struct cached_block *buffer = bcache_find(device, block, size);
 
-	if (buffer == NULL)
+	if (!buffer)
 		return;
-	if (buffer->device != NULL && buffer->transaction == NULL)
-		forget(buffer);
+	if (buffer->device && !buffer->transaction)
+		unhash_buffer(buffer);
 	bcache_put(buffer);
 }
 
@@ -425,15 +412,17 @@ void bcache_forget(struct block_device *device, uint64_t first, uint64_t count, 
 
 /* Forgets the clean ones, or the dirty ones of a device that is `lost`. The buffers stay in the
  * list, empty, in their places. */
-static uint32_t drop(const struct block_device *lost)
+static uint32_t drop_buffers(const struct block_device *lost)
 {
 	uint32_t dropped = 0;
 
-	for (struct cached_block *buffer = ends.newer; buffer != &ends; buffer = buffer->newer) {
-		if (buffer->device == NULL || !is_free(buffer) ||
-		    (buffer->is_dirty ? buffer->device != lost : lost != NULL))
+	for (struct list *link = lru.next; link != &lru; link = link->next) {
+		struct cached_block *buffer = list_entry(link, struct cached_block, in_lru);
+
+		if (!buffer->device || !is_free_buffer(buffer) ||
+		    (buffer->is_dirty ? buffer->device : NULL) != lost)
 			continue;
-		forget(buffer);
+		unhash_buffer(buffer);
 		dropped++;
 	}
 	return dropped;
@@ -441,26 +430,28 @@ static uint32_t drop(const struct block_device *lost)
 
 uint32_t bcache_drop(void)
 {
-	return drop(NULL);
+	return drop_buffers(NULL);
 }
 
 void bcache_abandon(const struct block_device *device)
 {
-	drop(device);
+	drop_buffers(device);
 }
 
 uint32_t bcache_shrink(uint32_t count)
 {
-	struct cached_block *buffer = ends.newer, *newer;
+	struct list *link = lru.next, *next;
 	uint32_t freed = 0;
 
-	for (; buffer != &ends && freed < count; buffer = newer) {
-		newer = buffer->newer;
-		if (buffer->is_dirty || !is_free(buffer))
+	for (; link != &lru && freed < count; link = next) {
+		struct cached_block *buffer = list_entry(link, struct cached_block, in_lru);
+
+		next = link->next;
+		if (buffer->is_dirty || !is_free_buffer(buffer))
 			continue;
-		if (buffer->device != NULL)
-			forget(buffer);
-		take_out(buffer);
+		if (buffer->device)
+			unhash_buffer(buffer);
+		list_remove(link);
 		page_free(buffer->data, 0);
 		pool_free(&structures, buffer);
 		buffers_now--;

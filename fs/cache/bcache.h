@@ -37,11 +37,10 @@ struct cached_block {
 	void (*seal)(struct cached_block *buffer);
 	uint32_t seal_seed, seal_at;
 	const void *seal_for;
-	void *transaction;	    /* of fs/jbd2, which holds the block; NULL: nobody does */
-	struct list held;	    /* of fs/jbd2: its place in the transaction */
-	struct mutex transfer;	    /* of the task that reads or writes it at the moment */
-	struct cached_block *older; /* in the order of use */
-	struct cached_block *newer;
+	void *transaction;	     /* of fs/jbd2, which holds the block; NULL: nobody does */
+	struct list held;	     /* of fs/jbd2: its place in the transaction */
+	struct mutex transfer;	     /* of the task that reads or writes it at the moment */
+	struct list in_lru;	     /* in the order of use */
 	struct cached_block *chain;  /* same hash */
 	struct cached_block *sorted; /* in a list that bcache_write_all makes */
 };
@@ -82,7 +81,7 @@ static inline void bcache_seal(struct cached_block *buffer)
 	void (*seal)(struct cached_block *block) = buffer->seal;
 
 	buffer->seal = NULL;
-	if (seal != NULL)
+	if (seal)
 		seal(buffer);
 }
 

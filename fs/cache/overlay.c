@@ -3,8 +3,8 @@
 #include "kernel/lib/string.h"
 
 /* Copies what a block and `count` sectors from lba on have in common, up or (is_write) down. */
-static void overlay(struct cached_block *buffer, uint64_t lba, unsigned count, uint8_t *data,
-		    bool is_write)
+static void overlay_buffer(struct cached_block *buffer, uint64_t lba, unsigned count, uint8_t *data,
+			   bool is_write)
 {
 	uint32_t sectors = buffer->size / SECTOR_SIZE;
 	uint64_t first = buffer->block * sectors, end = first + sectors;
@@ -13,7 +13,7 @@ static void overlay(struct cached_block *buffer, uint64_t lba, unsigned count, u
 
 	data += (from - lba) * SECTOR_SIZE;
 	bcache_seal(buffer);
-	if (buffer->device != NULL)
+	if (buffer->device)
 		memcpy(is_write ? cached : data, is_write ? data : cached,
 		       (uint32_t)(to - from) * SECTOR_SIZE);
 	bcache_put(buffer);
@@ -27,7 +27,7 @@ void bcache_overlay(struct block_device *device, uint64_t lba, unsigned count, v
 			struct cached_block *buffer =
 			    bcache_find(device, block, SECTOR_SIZE << shift);
 
-			if (buffer != NULL)
-				overlay(buffer, lba, count, data, is_write);
+			if (buffer)
+				overlay_buffer(buffer, lba, count, data, is_write);
 		}
 }

@@ -49,9 +49,9 @@ def word(block, at, drive="hdb", size=1024):  # a word of a cached block's data,
     return f"*(unsigned *)({data} + {at})"
 
 run("set $journal = journal")
-broken_by("circle", "buffers", ("'fs/cache/bcache.c'::ends.older->older->older",
-                                "'fs/cache/bcache.c'::ends.older"))
-broken_by("wild", "buffers", ("'fs/cache/bcache.c'::ends.older", "(void *)0x12345678"))
+broken_by("circle", "buffers", ("'fs/cache/bcache.c'::lru.previous->previous->previous",
+                                "'fs/cache/bcache.c'::lru.previous"))
+broken_by("wild", "buffers", ("'fs/cache/bcache.c'::lru.previous", "(void *)0x12345678"))
 broken_by("held", "journal hdb", ("$journal->held.next->next", "$journal->held.next"))
 broken_by("head", "journal hdb", ("$journal->head", "77777777"))
 broken_by("revoked", "journal hdb", ("$journal->revoked.count", "3"))

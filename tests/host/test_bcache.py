@@ -20,19 +20,19 @@ STEPS = 400
 SEEDS = 12
 
 MUTANTS = {  # what is in bcache.c once, and what stands there instead
-    "unfilled": ("if (buffer->transfer.owner == NULL)\n", "if (1)\n"),
-    "two-buffers": ("if (find(device, block, size) != NULL)\n", "if (0)\n"),
-    "error-kept": ("\tif (error)\n\t\tforget(buffer);\n", ""),
+    "unfilled": ("if (!buffer->transfer.owner)\n", "if (1)\n"),
+    "two-buffers": ("if (find_buffer(device, block, size))\n", "if (0)\n"),
+    "error-kept": ("\tif (error)\n\t\tunhash_buffer(buffer);\n", ""),
     "dirty-lost": ("error = bcache_write(oldest);", "error = 0; oldest->is_dirty = false;"),
     "clean-too-soon": (
         "\t\terror = block_write(buffer->device",
         "\t\tset_dirty(buffer, false);\n\t\terror = block_write(buffer->device",
     ),
-    "held-reused": ("buffer->references == 0 && buffer->transaction == NULL;", "true;"),
-    "held-written": ("if (buffer->is_dirty && buffer->transaction == NULL) {", "if (1) {"),
+    "held-reused": ("buffer->references == 0 && !buffer->transaction;", "true;"),
+    "held-written": ("if (buffer->is_dirty && !buffer->transaction) {", "if (1) {"),
     "shrunk-dirty": (
-        "\t\tif (buffer->is_dirty || !is_free(buffer))\n\t\t\tcontinue;\n\t\tif",
-        "\t\tif (!is_free(buffer))\n\t\t\tcontinue;\n\t\tif",
+        "\t\tif (buffer->is_dirty || !is_free_buffer(buffer))\n\t\t\tcontinue;\n\t\tif",
+        "\t\tif (!is_free_buffer(buffer))\n\t\t\tcontinue;\n\t\tif",
     ),
     "reference-lost": ("\t\tbuffer->references--; /* it could not be read */\n", ""),
 }

@@ -13,6 +13,8 @@ import gdb
 from labs.tools.debugging.gdb.commands import Refusal, variable
 from labs.tools.debugging.gdb.kernel_data import (
     Walk,
+    address_of,
+    container,
     kernel_type,
     pointer,
     size_of,
@@ -67,19 +69,20 @@ def find_device(name: str) -> int:
 
 def cached_blocks() -> Walk:
     """The struct cached_blocks, the one used last first."""
-    ends = variable("ends", BCACHE)
-    end = int(ends.address) & 0xFFFFFFFF
+    lru = variable("lru", BCACHE)
     most = int(variable("buffers_now", BCACHE)) + 1
-    return walk(pointer(ends["older"]), following_block, most, end)
+    found = walk(pointer(lru["previous"]), previous_link, most, address_of(lru))
+    places = [container(each, "cached_block", "in_lru") for each in found.places]
+    return Walk(places, found.damage)
 
 
-def following_block(address: int) -> int:
-    """The one that was used before it."""
-    return pointer(copy_of("cached_block", address)["older"])
+def previous_link(link: int) -> int:
+    """The one before it in a struct list."""
+    return pointer(copy_of("list", link)["previous"])
 
 
 def bucket(device: int, block: int) -> int:
-    """Where the chain of a block begins: as bucket_of in fs/cache/bcache.c."""
+    """Where the chain of a block begins: as buffer_bucket in fs/cache/bcache.c."""
     buckets = variable("buckets", BCACHE)
     length = buckets.type.range()[1] + 1
     key = (block ^ block >> 32 ^ device) & 0xFFFFFFFF
