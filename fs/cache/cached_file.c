@@ -176,9 +176,9 @@ static inline uint32_t bytes_at(const struct cached_file *file, uint64_t offset,
 
 	if (length > in_page)
 		length = in_page;
-	if (offset >= size)
-		return 0;
-	return length < size - offset ? length : (uint32_t)(size - offset);
+	if (offset + length <= size)
+		return length;
+	return offset < size ? (uint32_t)(size - offset) : 0;
 }
 
 /* The file may be cut while a page is read: then it ends there. */
@@ -203,7 +203,7 @@ int cached_file_read(struct cached_file *file, struct buffer *to, uint64_t offse
 			moved = 0;
 		}
 		done += moved > 0 ? moved : 0;
-		if (moved < 0 || (uint32_t)moved < chunk)
+		if (moved != (int32_t)chunk)
 			break;
 	}
 	return done ? (int32_t)done : moved;
@@ -258,8 +258,8 @@ static int write_page(struct cached_file *file, struct buffer *from, uint64_t of
 {
 	uint32_t index = offset >> PAGE_SHIFT, skip = (uint32_t)offset % PAGE_SIZE;
 	uint64_t size = file->ops->size(file);
-	bool is_new = (length == PAGE_SIZE || index >= pages_of(size)) &&
-		      !page_cache_find(&file->cache, index);
+	bool is_new = index >= pages_of(size) ||
+		      (length == PAGE_SIZE && !page_cache_find(&file->cache, index));
 	struct cached_page *written;
 	int moved = is_new ? write_new(file, from, index, skip, length, &written)
 			   : write_old(file, from, index, skip, length, NULL, &written);

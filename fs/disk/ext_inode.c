@@ -106,13 +106,13 @@ static const struct file_ops *file_ops_of(const struct disk_operations *operatio
 void disk_inode_count(struct disk_inode *inode, uint32_t more)
 {
 	uint64_t block = 1ull << inode->mount->block_shift;
-	uint64_t bytes = (uint64_t)(inode->pages.dirty + more) << PAGE_SHIFT;
-	uint64_t most = (inode->inode.size + block - 1) & -block;
+	uint32_t sectors = (inode->pages.dirty + more) * (PAGE_SIZE / SECTOR_SIZE);
+	uint64_t most = ((inode->inode.size + block - 1) & -block) / SECTOR_SIZE;
 
-	if (bytes > most)
-		bytes = most;
-	if (inode->inode.blocks < bytes >> 9)
-		inode->inode.blocks = bytes >> 9;
+	if (sectors > most)
+		sectors = (uint32_t)most;
+	if (inode->inode.blocks < sectors)
+		inode->inode.blocks = sectors;
 }
 
 void disk_inode_changed(struct disk_inode *inode, bool is_data)

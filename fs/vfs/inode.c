@@ -13,13 +13,12 @@
 #include "kernel/lib/string.h"
 #include "fs/vfs/wall_time.h"
 
-/* The factor 31 spreads similar names; the hash only has to be quick to compare. */
 struct name name_of(const char *text, uint32_t length)
 {
 	struct name name = { text, length, 0 };
 
 	for (uint32_t i = 0; i < length; i++)
-		name.hash = name.hash * 31 + (uint8_t)text[i];
+		name.hash = name_hash(name.hash, text[i]);
 	return name;
 }
 

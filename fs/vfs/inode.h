@@ -162,6 +162,13 @@ static inline bool name_is(const struct name *name, const char *text)
 	       text[name->length] == '\0';
 }
 
+/* The hash of a name with one letter more. The factor 31 spreads similar names; it only has to be
+ * quick to compare. */
+static inline uint32_t name_hash(uint32_t hash, char letter)
+{
+	return hash * 31 + (uint8_t)letter;
+}
+
 /* Makes a name of a text that lives as long; its length must be in the range. */
 struct name name_of(const char *text, uint32_t length);
 

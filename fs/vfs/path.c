@@ -66,11 +66,12 @@ static void take_name(struct path *path)
 
 	while (*at == '/')
 		at++;
-	const char *start = at;
+	struct name name = { .text = at };
 
-	while (*at && *at != '/')
-		at++;
-	path->last = name_of(start, at - start);
+	for (; *at && *at != '/'; at++)
+		name.hash = name_hash(name.hash, *at);
+	name.length = at - name.text;
+	path->last = name;
 	path->slashes = *at == '/';
 	while (*at == '/')
 		at++;
