@@ -210,7 +210,7 @@ static int each_sector(const struct ata_drive *drive, const struct block_transfe
 }
 
 /* The range is valid: block.c has checked it. */
-static int perform(const struct ata_drive *drive, const struct block_transfer *transfer)
+static int perform_transfer(const struct ata_drive *drive, const struct block_transfer *transfer)
 {
 	if (transfer->is_discard)
 		return discard_ranges(drive, transfer);
@@ -233,7 +233,7 @@ static int ata_transfer(struct block_device *device, const struct block_transfer
 	struct ata_drive *drive = device->driver;
 
 	mutex_lock(&drive->channel->mutex);
-	int result = perform(drive, transfer);
+	int result = perform_transfer(drive, transfer);
 
 	mutex_unlock(&drive->channel->mutex);
 	return result == -ENODEV ? -EIO : result;

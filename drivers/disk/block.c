@@ -78,8 +78,8 @@ struct block_device *block_of_number(uint32_t number)
 }
 
 /* Is the range wholly on the device? The comparison subtracts: lba + count could wrap. */
-static bool is_inside(const struct block_device *device, const char *what, uint64_t lba,
-		      uint64_t count)
+static bool is_on_device(const struct block_device *device, const char *what, uint64_t lba,
+			 uint64_t count)
 {
 	if (count > 0 && lba < device->sectors && count <= device->sectors - lba)
 		return true;
@@ -90,10 +90,10 @@ static bool is_inside(const struct block_device *device, const char *what, uint6
 
 /* Each part is a request of its own: the trace shows what the drive was asked. After an error the
  * rest is not tried. */
-static int move(struct block_device *device, uint64_t lba, unsigned count, uint8_t *buffer,
-		char operation, enum block_purpose purpose)
+static int move_sectors(struct block_device *device, uint64_t lba, unsigned count, uint8_t *buffer,
+			char operation, enum block_purpose purpose)
 {
-	if (!is_inside(device, operation == 'W' ? "write" : "read", lba, count))
+	if (!is_on_device(device, operation == 'W' ? "write" : "read", lba, count))
 		return -EINVAL;
 	while (count > 0) {
 		unsigned now = count < BLOCK_TRANSFER_SECTORS ? count : BLOCK_TRANSFER_SECTORS;
@@ -119,14 +119,14 @@ static int move(struct block_device *device, uint64_t lba, unsigned count, uint8
 int block_read(struct block_device *device, uint64_t lba, unsigned count, void *buffer,
 	       enum block_purpose purpose)
 {
-	return move(device, lba, count, buffer, 'R', purpose);
+	return move_sectors(device, lba, count, buffer, 'R', purpose);
 }
 
 /* The driver only reads from the buffer. */
 int block_write(struct block_device *device, uint64_t lba, unsigned count, const void *buffer,
 		enum block_purpose purpose)
 {
-	return move(device, lba, count, (void *)buffer, 'W', purpose);
+	return move_sectors(device, lba, count, (void *)buffer, 'W', purpose);
 }
 
 int block_flush(struct block_device *device)
@@ -154,7 +154,7 @@ int block_discard_ranges(struct block_device *device, struct block_range *ranges
 					 .purpose = BLOCK_OTHER };
 
 	for (unsigned i = 0; i < count; i++) {
-		if (!is_inside(device, "discard", ranges[i].lba, ranges[i].sectors))
+		if (!is_on_device(device, "discard", ranges[i].lba, ranges[i].sectors))
 			return -EINVAL;
 		request.count += ranges[i].sectors;
 		ranges[i].lba += device->start;
@@ -168,7 +168,7 @@ int block_discard_ranges(struct block_device *device, struct block_range *ranges
 int block_discard(struct block_device *device, uint64_t lba, uint64_t count)
 {
 	struct block_range ranges[BLOCK_RANGES];
-	int result = is_inside(device, "discard", lba, count) ? 0 : -EINVAL;
+	int result = is_on_device(device, "discard", lba, count) ? 0 : -EINVAL;
 
 	while (count > 0 && result == 0) {
 		unsigned filled = 0;

@@ -60,7 +60,7 @@ uint32_t crc32(uint32_t crc, const uint8_t *bytes, uint32_t length)
 }
 
 /* Reads the header at this sector. Returns NULL, or what is wrong with it. */
-static const char *read_header(struct block_device *drive, uint64_t lba, struct header *header)
+static const char *read_gpt_header(struct block_device *drive, uint64_t lba, struct header *header)
 {
 	uint8_t sector[SECTOR_SIZE];
 
@@ -82,8 +82,8 @@ static const char *read_header(struct block_device *drive, uint64_t lba, struct 
 }
 
 /* Reads the entries, into ENTRIES_LIMIT of them. Returns NULL, or what is wrong with them. */
-static const char *read_entries(struct block_device *drive, const struct header *header,
-				struct entry *entries)
+static const char *read_gpt_entries(struct block_device *drive, const struct header *header,
+				    struct entry *entries)
 {
 	uint32_t bytes = header->entries * ENTRY_SIZE;
 	unsigned sectors = (bytes + SECTOR_SIZE - 1) / SECTOR_SIZE;
@@ -101,10 +101,10 @@ static bool use_table(struct block_device *drive, uint64_t lba, struct entry *en
 {
 	static const uint8_t empty[16];
 	struct header header;
-	const char *wrong = read_header(drive, lba, &header);
+	const char *wrong = read_gpt_header(drive, lba, &header);
 
 	if (!wrong)
-		wrong = read_entries(drive, &header, entries);
+		wrong = read_gpt_entries(drive, &header, entries);
 	if (wrong) {
 		printk("%s: the GPT header at sector %llu %s\n", drive->name, lba, wrong);
 		return false;

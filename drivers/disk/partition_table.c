@@ -46,7 +46,7 @@ static bool is_extended(const struct entry *entry)
 }
 
 /* Reads a table. Returns whether the sector has one. */
-static bool read_table(struct block_device *drive, uint64_t lba, struct entry *entries)
+static bool read_mbr_table(struct block_device *drive, uint64_t lba, struct entry *entries)
 {
 	uint8_t sector[SECTOR_SIZE];
 
@@ -70,7 +70,7 @@ static void add_logical(struct block_device *drive, uint64_t first, unsigned *nu
 		struct entry entries[ENTRIES];
 		uint64_t next = 0;
 
-		if (!read_table(drive, lba, entries)) {
+		if (!read_mbr_table(drive, lba, entries)) {
 			printk("%s: no table of logical partitions at sector %llu\n", drive->name,
 			       lba);
 			return;
@@ -94,7 +94,7 @@ void partitions_register(struct block_device *drive)
 	struct entry entries[ENTRIES];
 	unsigned last = ENTRIES;
 
-	if (!read_table(drive, 0, entries))
+	if (!read_mbr_table(drive, 0, entries))
 		return;
 	for (unsigned i = 0; i < ENTRIES; i++)
 		if (entries[i].type == TYPE_GPT) {

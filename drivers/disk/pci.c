@@ -44,7 +44,7 @@ void pci_write(uint32_t function, unsigned offset, uint32_t value)
 	out32(VALUE, value);
 }
 
-static uint8_t header_of(uint32_t function)
+static uint8_t pci_header(uint32_t function)
 {
 	return pci_read(function, HEADER) >> 16;
 }
@@ -52,7 +52,7 @@ static uint8_t header_of(uint32_t function)
 /* Looks at one device of a bus. */
 static bool find_on(uint32_t device, uint16_t wanted, uint32_t *function, unsigned *last_bus)
 {
-	unsigned functions = header_of(device) & HAS_MORE ? 8 : 1;
+	unsigned functions = pci_header(device) & HAS_MORE ? 8 : 1;
 
 	for (unsigned i = 0; i < functions; i++) {
 		uint32_t candidate = device | i << 8;
@@ -65,7 +65,7 @@ static bool find_on(uint32_t device, uint16_t wanted, uint32_t *function, unsign
 		}
 		uint8_t last = pci_read(candidate, BUSES) >> 16;
 
-		if ((header_of(candidate) & ~HAS_MORE) == BRIDGE && last > *last_bus)
+		if ((pci_header(candidate) & ~HAS_MORE) == BRIDGE && last > *last_bus)
 			*last_bus = last;
 	}
 	return false;

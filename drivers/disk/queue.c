@@ -39,7 +39,7 @@ struct batch {
 	uint64_t lba, end;
 };
 
-static struct block_request *entry(struct list *link)
+static struct block_request *request_entry(struct list *link)
 {
 	return list_entry(link, struct block_request, in_queue);
 }
@@ -96,8 +96,8 @@ uint64_t block_busy_ns(const struct block_queue *queue)
 /* ---- which ones are next ---- */
 
 /* C-LOOK: what is ahead of the position comes before what is not. */
-static bool is_before(const struct block_queue *queue, const struct block_request *one,
-		      const struct block_request *other)
+static bool is_served_before(const struct block_queue *queue, const struct block_request *one,
+			     const struct block_request *other)
 {
 	bool is_ahead = one->lba >= queue->position;
 
@@ -107,23 +107,23 @@ static bool is_before(const struct block_queue *queue, const struct block_reques
 }
 
 /* The queue is not empty. */
-static struct block_request *choose(const struct block_queue *queue)
+static struct block_request *choose_request(const struct block_queue *queue)
 {
-	struct block_request *best = entry(queue->waiting.next);
+	struct block_request *best = request_entry(queue->waiting.next);
 
 	if (queue->order == BLOCK_FIFO || is_barrier(best))
 		return best;
 	for (struct list *link = queue->waiting.next; link != &queue->waiting; link = link->next) {
-		if (is_barrier(entry(link)))
+		if (is_barrier(request_entry(link)))
 			break;
-		if (is_before(queue, entry(link), best))
-			best = entry(link);
+		if (is_served_before(queue, request_entry(link), best))
+			best = request_entry(link);
 	}
 	return best;
 }
 
 /* Does the request continue the batch at one of its ends? */
-static bool touches(const struct batch *batch, const struct block_request *request)
+static bool touches_batch(const struct batch *batch, const struct block_request *request)
 {
 	const struct block_request *first = batch->requests[0];
 
@@ -133,7 +133,7 @@ static bool touches(const struct batch *batch, const struct block_request *reque
 	       batch->end - batch->lba + request->count <= BLOCK_TRANSFER_SECTORS;
 }
 
-static void add(struct batch *batch, struct block_request *request)
+static void add_to_batch(struct batch *batch, struct block_request *request)
 {
 	unsigned place = request->lba >= batch->lba ? batch->requests_count : 0;
 
@@ -151,30 +151,30 @@ static void add(struct batch *batch, struct block_request *request)
 static struct block_request *find_next(struct block_queue *queue, const struct batch *batch)
 {
 	for (struct list *link = queue->waiting.next; link != &queue->waiting; link = link->next) {
-		if (is_barrier(entry(link)))
+		if (is_barrier(request_entry(link)))
 			break;
-		if (touches(batch, entry(link)))
-			return entry(link);
+		if (touches_batch(batch, request_entry(link)))
+			return request_entry(link);
 	}
 	return NULL;
 }
 
-static void gather(struct block_queue *queue, struct batch *batch)
+static void gather_batch(struct block_queue *queue, struct batch *batch)
 {
-	struct block_request *next = choose(queue);
+	struct block_request *next = choose_request(queue);
 
 	batch->requests_count = 0;
 	batch->lba = next->lba;
 	batch->end = next->lba + next->count;
-	add(batch, next);
+	add_to_batch(batch, next);
 	while (!is_barrier(next) && batch->requests_count < TOGETHER &&
 	       (next = find_next(queue, batch)))
-		add(batch, next);
+		add_to_batch(batch, next);
 }
 
 /* ---- what became of it ---- */
 
-static unsigned group_of(const struct block_request *request)
+static unsigned stats_group(const struct block_request *request)
 {
 	switch (request->operation) {
 	case 'W':
@@ -192,7 +192,7 @@ static unsigned group_of(const struct block_request *request)
 static void account(struct block_stats *stats, const struct block_request *request, bool is_first,
 		    int result, uint64_t now)
 {
-	struct block_count *count = &stats->counts[group_of(request)];
+	struct block_count *count = &stats->counts[stats_group(request)];
 
 	if (result < 0) {
 		stats->errors += is_first;
@@ -207,11 +207,11 @@ static void account(struct block_stats *stats, const struct block_request *reque
 /* Is a request the first of its batch on this device (NULL: on the drive), and of its group? */
 static bool is_first(const struct batch *batch, unsigned number, const struct block_device *device)
 {
-	unsigned group = group_of(batch->requests[number]);
+	unsigned group = stats_group(batch->requests[number]);
 
 	for (unsigned i = 0; i < number; i++)
 		if ((!device || batch->requests[i]->device == device) &&
-		    group_of(batch->requests[i]) == group)
+		    stats_group(batch->requests[i]) == group)
 			return false;
 	return true;
 }
@@ -232,7 +232,7 @@ static void account_all(const struct batch *batch, int result, uint64_t now)
 
 /* A transfer has ended: it is counted, for partitions and their drive, and remembered. What a
  * snapshot is asked becomes requests of other drives, which are in the trace. */
-static void remember(const struct batch *batch, uint64_t start, int result)
+static void record_transfer(const struct batch *batch, uint64_t start, int result)
 {
 	const struct block_request *first = batch->requests[0];
 	struct block_device *drive = block_drive(first->device);
@@ -257,7 +257,7 @@ static void remember(const struct batch *batch, uint64_t start, int result)
 	trace_add(&record);
 }
 
-static void finish(struct block_queue *queue, struct block_request *request, int result)
+static void end_request(struct block_queue *queue, struct block_request *request, int result)
 {
 	request->result = result;
 	request->is_done = true;
@@ -267,7 +267,7 @@ static void finish(struct block_queue *queue, struct block_request *request, int
 
 /* ---- serving ---- */
 
-static int transfer(struct block_device *drive, const struct batch *batch)
+static int transfer_batch(struct block_device *drive, const struct batch *batch)
 {
 	const struct block_request *first = batch->requests[0];
 	bool is_discard = first->operation == 'D';
@@ -290,7 +290,7 @@ static int transfer(struct block_device *drive, const struct batch *batch)
 	int result = drive->ops->transfer(drive, &transfer);
 
 	drive->queue->transfer = outer;
-	remember(batch, start, result);
+	record_transfer(batch, start, result);
 	return result;
 }
 
@@ -299,7 +299,7 @@ int block_serve_inside(struct block_request *request)
 	const struct batch batch = { { request }, 1, request->lba, request->lba + request->count };
 
 	request->submitted_ns = time_ns();
-	return transfer(request->device, &batch);
+	return transfer_batch(request->device, &batch);
 }
 
 /* Tells a snapshot what is about to change. */
@@ -315,17 +315,17 @@ static void tell_snapshot(struct block_device *drive, const struct batch *batch)
 }
 
 /* The next transfer, from its choice to its end: of the drive, or of its snapshot. */
-static void serve(struct block_queue *queue)
+static void serve_queue(struct block_queue *queue)
 {
 	struct batch batch, one;
 
-	gather(queue, &batch);
+	gather_batch(queue, &batch);
 	queue->position = batch.end;
 	struct block_device *drive = block_drive(batch.requests[0]->device);
 
 	if (drive->before_write)
 		tell_snapshot(drive, &batch);
-	int result = transfer(drive, &batch);
+	int result = transfer_batch(drive, &batch);
 
 	for (unsigned i = 0; i < batch.requests_count; i++) {
 		struct block_request *request = batch.requests[i];
@@ -334,9 +334,9 @@ static void serve(struct block_queue *queue)
 			one = (struct batch){
 				{ request }, 1, request->lba, request->lba + request->count
 			};
-			finish(queue, request, transfer(drive, &one));
+			end_request(queue, request, transfer_batch(drive, &one));
 		} else {
-			finish(queue, request, result);
+			end_request(queue, request, result);
 		}
 	}
 }
@@ -355,7 +355,7 @@ int block_wait(struct block_request *request)
 			continue;
 		}
 		queue->is_served = true;
-		serve(queue);
+		serve_queue(queue);
 		queue->is_served = false;
 		wait_wake(&queue->ended);
 	}

@@ -62,7 +62,7 @@ static int read_origin(struct snapshot *snapshot, uint64_t lba, unsigned count, 
 }
 
 /* The chunk as the origin has it, into `copy`; the last one of a drive may be shorter. */
-static int fetch(struct snapshot *snapshot, uint32_t chunk)
+static int fetch_chunk(struct snapshot *snapshot, uint32_t chunk)
 {
 	uint64_t lba = (uint64_t)chunk * snapshot->chunk;
 	uint64_t left = snapshot->origin->sectors - lba;
@@ -88,7 +88,7 @@ static int store_chunk(struct snapshot *snapshot, uint32_t chunk, const void *co
 }
 
 /* Until then an exception is in memory only. */
-static int commit(struct snapshot *snapshot)
+static int commit_exceptions(struct snapshot *snapshot)
 {
 	int error = exception_commit(snapshot);
 
@@ -107,7 +107,7 @@ static void before_write(struct block_device *drive, uint64_t lba, unsigned coun
 	for (uint32_t chunk = chunk_of(snapshot, lba); chunk <= last; chunk++) {
 		if (snapshot->failure || exception_find(snapshot, chunk))
 			continue;
-		error = fetch(snapshot, chunk);
+		error = fetch_chunk(snapshot, chunk);
 		if (error) {
 			invalidate(snapshot, "the drive could not be read", error);
 			return;
@@ -120,7 +120,7 @@ static void before_write(struct block_device *drive, uint64_t lba, unsigned coun
 		invalidate(snapshot, error == -ENOSPC ? "its store is full" : "its store failed",
 			   error);
 	else if (!snapshot->failure)
-		commit(snapshot);
+		commit_exceptions(snapshot);
 }
 
 /* ---- the snapshot's own requests ---- */
@@ -150,14 +150,14 @@ static int move_copy(struct snapshot *snapshot, const struct exception *found, u
 }
 
 /* A chunk that has no exception yet, or a part of one: then the rest of it is copied. */
-static int write_first(struct snapshot *snapshot, uint64_t lba, unsigned count,
-		       const uint8_t *buffer)
+static int write_new_chunk(struct snapshot *snapshot, uint64_t lba, unsigned count,
+			   const uint8_t *buffer)
 {
 	uint32_t chunk = chunk_of(snapshot, lba);
 
 	if (count == snapshot->chunk)
 		return store_chunk(snapshot, chunk, buffer);
-	int error = snapshot->count < snapshot->room ? fetch(snapshot, chunk) : -ENOSPC;
+	int error = snapshot->count < snapshot->room ? fetch_chunk(snapshot, chunk) : -ENOSPC;
 
 	if (error)
 		return error;
@@ -180,7 +180,7 @@ static int move_piece(struct snapshot *snapshot, uint64_t lba, const struct bloc
 		if (is_write && run > in_chunk)
 			run = in_chunk;
 		int error = found      ? move_copy(snapshot, found, lba, run, buffer, is_write)
-			    : is_write ? write_first(snapshot, lba, run, buffer)
+			    : is_write ? write_new_chunk(snapshot, lba, run, buffer)
 				       : read_origin(snapshot, lba, run, buffer);
 
 		if (error)
@@ -203,7 +203,7 @@ static int snapshot_transfer(struct block_device *device, const struct block_tra
 		error = move_piece(snapshot, lba, &transfer->pieces[i], transfer->is_write);
 		lba += transfer->pieces[i].sectors;
 	}
-	if (!snapshot->failure && commit(snapshot))
+	if (!snapshot->failure && commit_exceptions(snapshot))
 		error = -EIO;
 	if (!error && transfer->is_forced)
 		error = block_flush(snapshot->store);
@@ -214,34 +214,34 @@ static int snapshot_transfer(struct block_device *device, const struct block_tra
 
 static const struct block_ops snapshot_ops = { .transfer = snapshot_transfer };
 
-static int refuse(const struct block_device *origin, const struct block_device *store,
-		  const char *why, int error)
+static int refuse_it(const struct block_device *origin, const struct block_device *store,
+		     const char *why, int error)
 {
 	printk("snapshot of %s on %s: %s\n", origin->name, store->name, why);
 	return error;
 }
 
-static bool overlap(struct block_device *one, struct block_device *other)
+static bool devices_overlap(struct block_device *one, struct block_device *other)
 {
 	return one == other || one->whole == other || other->whole == one;
 }
 
 /* May these two be what they are to be? */
-static int check(struct block_device *origin, struct block_device *store)
+static int check_snapshot(struct block_device *origin, struct block_device *store)
 {
 	if (origin->whole || origin->is_snapshot)
-		return refuse(origin, store, "it is not a drive; only drives have snapshots",
-			      -EINVAL);
+		return refuse_it(origin, store, "it is not a drive; only drives have snapshots",
+				 -EINVAL);
 	if (store->is_snapshot || block_drive(store) == origin)
-		return refuse(origin, store, "the store must be on another drive", -EINVAL);
+		return refuse_it(origin, store, "the store must be on another drive", -EINVAL);
 	if (origin->snapshot || block_drive(store)->snapshot)
-		return refuse(origin, store, "the drive has a snapshot already", -EBUSY);
+		return refuse_it(origin, store, "the drive has a snapshot already", -EBUSY);
 	for (unsigned i = 0; i < SNAPSHOTS; i++)
 		if (snapshots[i].origin == origin)
-			return refuse(origin, store, "its snapshot is being made", -EBUSY);
-		else if (snapshots[i].origin && (overlap(snapshots[i].store, store) ||
+			return refuse_it(origin, store, "its snapshot is being made", -EBUSY);
+		else if (snapshots[i].origin && (devices_overlap(snapshots[i].store, store) ||
 						 block_drive(snapshots[i].store) == origin))
-			return refuse(origin, store, "the drive is a snapshot's store", -EBUSY);
+			return refuse_it(origin, store, "the drive is a snapshot's store", -EBUSY);
 	return 0;
 }
 
@@ -277,12 +277,12 @@ int snapshot_create(struct block_device *origin, struct block_device *store, uns
 		    bool is_persistent, struct snapshot **made)
 {
 	struct snapshot *snapshot = free_place();
-	int error = check(origin, store);
+	int error = check_snapshot(origin, store);
 
 	if (error)
 		return error;
 	if (!snapshot)
-		return refuse(origin, store, "there are two snapshots already", -EBUSY);
+		return refuse_it(origin, store, "there are two snapshots already", -EBUSY);
 	snapshot->origin = origin;
 	snapshot->store = store;
 	snapshot->chunk = chunk;

@@ -56,7 +56,7 @@ struct exception *exception_find(const struct snapshot *snapshot, uint32_t chunk
 	return each;
 }
 
-static int remember(struct snapshot *snapshot, uint32_t chunk)
+static int insert_exception(struct snapshot *snapshot, uint32_t chunk)
 {
 	struct exception **bucket = &snapshot->buckets[chunk & snapshot->bucket_mask];
 	struct exception *made = kmalloc(sizeof(*made));
@@ -171,7 +171,7 @@ int exception_commit(struct snapshot *snapshot)
 int exception_add(struct snapshot *snapshot, uint32_t chunk)
 {
 	uint32_t number = snapshot->count, place = number % PER_SECTOR;
-	int error = remember(snapshot, chunk);
+	int error = insert_exception(snapshot, chunk);
 
 	if (error || !snapshot->is_persistent)
 		return error;
@@ -197,7 +197,7 @@ int snapshot_store_mark(struct snapshot *snapshot, bool is_lost)
 
 /* ---- opening ---- */
 
-static int complain(const struct snapshot *snapshot, const char *why, int error)
+static int refuse_store(const struct snapshot *snapshot, const char *why, int error)
 {
 	printk("%s: snapshot of %s on %s: %s\n", snapshot->name, snapshot->origin->name,
 	       snapshot->store->name, why);
@@ -210,31 +210,31 @@ static bool is_chunk(uint32_t sectors)
 	       !(sectors & (sectors - 1));
 }
 
-static int allocate(struct snapshot *snapshot)
+static int allocate_tables(struct snapshot *snapshot)
 {
 	uint32_t buckets = 64;
 
 	if (!is_chunk(snapshot->chunk))
-		return complain(snapshot, "a chunk must be 8, 16, 32, 64, 128 or 256 sectors",
-				-EINVAL);
+		return refuse_store(snapshot, "a chunk must be 8, 16, 32, 64, 128 or 256 sectors",
+				    -EINVAL);
 	if (divide64(snapshot->origin->sectors, snapshot->chunk, NULL) >= UINT32_MAX)
-		return complain(snapshot, "the drive has too many chunks", -EFBIG);
+		return refuse_store(snapshot, "the drive has too many chunks", -EFBIG);
 	snapshot->room = room_of(snapshot);
 	if (snapshot->room == 0)
-		return complain(snapshot, "the store has no room for three chunks", -ENOSPC);
+		return refuse_store(snapshot, "the store has no room for three chunks", -ENOSPC);
 	while (buckets < snapshot->room && buckets < BUCKETS_MOST)
 		buckets *= 2;
 	snapshot->bucket_mask = buckets - 1;
 	snapshot->buckets = kmalloc(buckets * sizeof(*snapshot->buckets));
 	snapshot->copy = kmalloc(snapshot->chunk * SECTOR_SIZE);
 	if (!snapshot->buckets || !snapshot->copy)
-		return complain(snapshot, "no memory", -ENOMEM);
+		return refuse_store(snapshot, "no memory", -ENOMEM);
 	memset(snapshot->buckets, 0, buckets * sizeof(*snapshot->buckets));
 	return 0;
 }
 
 /* One entry as the store has it: 1 for the end, 0 for one more, or an error. */
-static int take(struct snapshot *snapshot, const struct table_entry *entry)
+static int accept_entry(struct snapshot *snapshot, const struct table_entry *entry)
 {
 	uint64_t last = divide64(snapshot->origin->sectors - 1, snapshot->chunk, NULL);
 
@@ -242,13 +242,13 @@ static int take(struct snapshot *snapshot, const struct table_entry *entry)
 		return 1;
 	if (entry->copy != copy_chunk(snapshot, snapshot->count) || entry->chunk > last ||
 	    exception_find(snapshot, (uint32_t)entry->chunk))
-		return complain(snapshot, "its table is damaged", -EUCLEAN);
-	return remember(snapshot, (uint32_t)entry->chunk);
+		return refuse_store(snapshot, "its table is damaged", -EUCLEAN);
+	return insert_exception(snapshot, (uint32_t)entry->chunk);
 }
 
 /* All sectors of the table up to its end. What follows the end is cleared: entries that a power cut
  * has left there must not continue the table one day. */
-static int read_table(struct snapshot *snapshot)
+static int read_exceptions(struct snapshot *snapshot)
 {
 	int result = 0;
 
@@ -257,7 +257,7 @@ static int read_table(struct snapshot *snapshot)
 
 		result = block_read(snapshot->store, lba, 1, snapshot->sector, BLOCK_MAPPING);
 		for (unsigned i = 0; result == 0 && i < PER_SECTOR; i++)
-			result = take(snapshot, &snapshot->sector[i]);
+			result = accept_entry(snapshot, &snapshot->sector[i]);
 		if (result == 1 && (lba + 1) & (snapshot->chunk - 1))
 			result = clear_from(snapshot, lba + 1) ?: 1;
 	}
@@ -265,26 +265,26 @@ static int read_table(struct snapshot *snapshot)
 }
 
 /* Goes on with a table that is there. */
-static int go_on(struct snapshot *snapshot, const struct header *header)
+static int resume_store(struct snapshot *snapshot, const struct header *header)
 {
 	if (!header->is_valid || header->version != VERSION || !is_chunk(header->chunk))
-		return complain(snapshot, "the store's snapshot is invalid", -EUCLEAN);
+		return refuse_store(snapshot, "the store's snapshot is invalid", -EUCLEAN);
 	if (header->origin_sectors != snapshot->origin->sectors)
-		return complain(snapshot, "the store is another drive's", -EUCLEAN);
+		return refuse_store(snapshot, "the store is another drive's", -EUCLEAN);
 	if (snapshot->chunk && snapshot->chunk != header->chunk)
-		return complain(snapshot, "the store has chunks of another size", -EINVAL);
+		return refuse_store(snapshot, "the store has chunks of another size", -EINVAL);
 	snapshot->chunk = header->chunk;
-	int error = allocate(snapshot);
+	int error = allocate_tables(snapshot);
 
-	return error ? error : read_table(snapshot);
+	return error ? error : read_exceptions(snapshot);
 }
 
 /* The header is last: a power cut before it leaves no snapshot. */
-static int begin(struct snapshot *snapshot)
+static int begin_store(struct snapshot *snapshot)
 {
 	if (!snapshot->chunk)
 		snapshot->chunk = SNAPSHOT_CHUNK;
-	int error = allocate(snapshot);
+	int error = allocate_tables(snapshot);
 
 	if (error || !snapshot->is_persistent)
 		return error;
@@ -300,9 +300,9 @@ int snapshot_store_open(struct snapshot *snapshot)
 	int error = block_read(snapshot->store, 0, 1, &header, BLOCK_MAPPING);
 
 	if (!error && snapshot->is_persistent && header.magic == MAGIC)
-		error = go_on(snapshot, &header);
+		error = resume_store(snapshot, &header);
 	else if (!error)
-		error = begin(snapshot);
+		error = begin_store(snapshot);
 	if (error)
 		snapshot_store_close(snapshot);
 	return error;

@@ -34,7 +34,7 @@
 #define READ_TRIES   64u /* of a run that is written past the cache all the time */
 #define RUN_PAGES    (CACHED_RUN >> PAGE_SHIFT)
 
-static struct cached_file *file_of(const struct memory_object *object)
+static struct cached_file *file_of_object(const struct memory_object *object)
 {
 	return (struct cached_file *)(uintptr_t)object;
 }
@@ -48,7 +48,7 @@ static uint32_t pages_of(uint64_t size)
 /* ---- runs ---- */
 
 /* How many pages a miss at `index` reads, at most. */
-static void set_window(struct cached_file *file, uint32_t index, uint32_t least)
+static void set_readahead(struct cached_file *file, uint32_t index, uint32_t least)
 {
 	if (index == file->next && index > 0)
 		file->window = file->window * 2 < RUN_PAGES ? file->window * 2 : RUN_PAGES;
@@ -59,7 +59,7 @@ static void set_window(struct cached_file *file, uint32_t index, uint32_t least)
 }
 
 /* How many it does: not beyond the end, nor pages that are there. */
-static uint32_t window_at(struct cached_file *file, uint32_t index)
+static uint32_t readahead_at(struct cached_file *file, uint32_t index)
 {
 	const struct tree_node *next = tree_at_least(file->cache.pages, index);
 	uint32_t end = pages_of(file->ops->size(file)), count;
@@ -96,7 +96,7 @@ static int read_run(struct cached_file *file, uint32_t index, void *run, uint32_
 }
 
 /* Makes single pages of a block. Returns how many. */
-static uint32_t split(struct page *first)
+static uint32_t split_run(struct page *first)
 {
 	uint32_t count = 1u << first->order;
 
@@ -110,7 +110,7 @@ static uint32_t split(struct page *first)
  * is there already, or beyond the end. Does not sleep. */
 static void insert_run(struct cached_file *file, uint32_t index, struct page *run, uint32_t count)
 {
-	uint32_t pages = split(run), end = pages_of(file->ops->size(file));
+	uint32_t pages = split_run(run), end = pages_of(file->ops->size(file));
 
 	for (uint32_t i = 1; i < pages; i++)
 		if (i >= count || index + i >= end || page_cache_find(&file->cache, index + i) ||
@@ -119,10 +119,10 @@ static void insert_run(struct cached_file *file, uint32_t index, struct page *ru
 }
 
 /* For mm/page_cache.c: reads a page that is not there, and those after it. */
-static int pages_read(struct page_cache *cache, uint32_t index, struct page **page)
+static int read_miss(struct page_cache *cache, uint32_t index, struct page **page)
 {
 	struct cached_file *file = (struct cached_file *)cache;
-	uint32_t count = window_at(file, index), length = count << PAGE_SHIFT;
+	uint32_t count = readahead_at(file, index), length = count << PAGE_SHIFT;
 	void *run = run_alloc(&length);
 
 	if (!run)
@@ -141,7 +141,7 @@ static int pages_read(struct page_cache *cache, uint32_t index, struct page **pa
 }
 
 /* Page `index` with a reference, if it is there; else NULL. */
-static inline struct page *find_page(const struct cached_file *file, uint32_t index)
+static inline struct page *hold_page(const struct cached_file *file, uint32_t index)
 {
 	const struct cached_page *cached = page_cache_find(&file->cache, index);
 
@@ -154,14 +154,14 @@ static inline struct page *find_page(const struct cached_file *file, uint32_t in
 /* Reads one that is not there; an error leaves NULL in *page. */
 static int bring_page(struct cached_file *file, uint32_t index, uint32_t least, struct page **page)
 {
-	set_window(file, index, least);
+	set_readahead(file, index, least);
 	return page_cache_get(&file->cache.object, index, false, page);
 }
 
 /* Gives page `index` with a reference. */
 static int get_page(struct cached_file *file, uint32_t index, uint32_t least, struct page **page)
 {
-	*page = find_page(file, index);
+	*page = hold_page(file, index);
 	return *page ? 0 : bring_page(file, index, least, page);
 }
 
@@ -189,7 +189,7 @@ int cached_file_read(struct cached_file *file, struct buffer *to, uint64_t offse
 
 	while (done < length && (chunk = bytes_at(file, offset + done, length - done)) > 0) {
 		uint64_t at = offset + done;
-		struct page *page = find_page(file, at >> PAGE_SHIFT);
+		struct page *page = hold_page(file, at >> PAGE_SHIFT);
 
 		if (!page) {
 			moved = bring_page(file, at >> PAGE_SHIFT, 1, &page);
@@ -230,8 +230,8 @@ static int write_old(struct cached_file *file, struct buffer *from, uint32_t ind
 
 /* Writes a page that is not there, and whose old contents do not matter; what is not written is
  * zeros. If the program's memory ends half-way, those of a page before the end do matter. */
-static int write_new(struct cached_file *file, struct buffer *from, uint32_t index, uint32_t skip,
-		     uint32_t length, struct cached_page **written)
+static int write_new_page(struct cached_file *file, struct buffer *from, uint32_t index,
+			  uint32_t skip, uint32_t length, struct cached_page **written)
 {
 	bool is_old = index < pages_of(file->ops->size(file));
 	uint8_t *memory = page_alloc(0);
@@ -253,15 +253,15 @@ static int write_new(struct cached_file *file, struct buffer *from, uint32_t ind
 
 /* Writes into one page. The page is dirty after the copy, which may sleep: one that is written back
  * meanwhile must be so again. */
-static int write_page(struct cached_file *file, struct buffer *from, uint64_t offset,
-		      uint32_t length)
+static int write_cached_page(struct cached_file *file, struct buffer *from, uint64_t offset,
+			     uint32_t length)
 {
 	uint32_t index = offset >> PAGE_SHIFT, skip = (uint32_t)offset % PAGE_SIZE;
 	uint64_t size = file->ops->size(file);
 	bool is_new = index >= pages_of(size) ||
 		      (length == PAGE_SIZE && !page_cache_find(&file->cache, index));
 	struct cached_page *written;
-	int moved = is_new ? write_new(file, from, index, skip, length, &written)
+	int moved = is_new ? write_new_page(file, from, index, skip, length, &written)
 			   : write_old(file, from, index, skip, length, NULL, &written);
 
 	if (moved < 0)
@@ -273,7 +273,7 @@ static int write_page(struct cached_file *file, struct buffer *from, uint64_t of
 }
 
 /* May a page be written to? First an error of write-back is reported, once. */
-static int may_write(struct cached_file *file, uint32_t index)
+static int check_write(struct cached_file *file, uint32_t index)
 {
 	if (file->is_failing) {
 		file->is_failing = false;
@@ -293,10 +293,10 @@ int cached_file_write(struct cached_file *file, struct buffer *from, uint64_t of
 		if (chunk > length - done)
 			chunk = length - done;
 		cached_files_balance();
-		moved = may_write(file, (offset + done) >> PAGE_SHIFT);
+		moved = check_write(file, (offset + done) >> PAGE_SHIFT);
 		if (!moved) {
 			cached_file_count(file, 1);
-			moved = write_page(file, from, offset + done, chunk);
+			moved = write_cached_page(file, from, offset + done, chunk);
 			cached_file_count(file, -1);
 		}
 		if (moved < 0)
@@ -312,7 +312,7 @@ int cached_file_write(struct cached_file *file, struct buffer *from, uint64_t of
 
 static struct cached_file *file_of_open(struct file *open)
 {
-	return file_of(open->ops->memory(open));
+	return file_of_object(open->ops->memory(open));
 }
 
 int cached_file_open(struct file *open)
@@ -366,7 +366,7 @@ int cached_file_advise(struct file *open, uint64_t offset, uint64_t length, uint
 
 /* ---- as mm sees it ---- */
 
-static uint32_t pages_count(const struct page_cache *cache)
+static uint32_t file_pages(const struct page_cache *cache)
 {
 	const struct cached_file *file = (const struct cached_file *)cache;
 
@@ -376,7 +376,7 @@ static uint32_t pages_count(const struct page_cache *cache)
 /* For areas: after a sleep it may be that the page is not there any more, and the file shorter. */
 static int object_page(struct memory_object *object, uint32_t index, bool write, struct page **page)
 {
-	struct cached_file *file = file_of(object);
+	struct cached_file *file = file_of_object(object);
 	int error = 0;
 
 	if (write) {
@@ -402,18 +402,18 @@ static int object_page(struct memory_object *object, uint32_t index, bool write,
 
 static void object_hold(struct memory_object *object)
 {
-	file_of(object)->ops->hold(file_of(object));
+	file_of_object(object)->ops->hold(file_of_object(object));
 }
 
 static void object_release(struct memory_object *object)
 {
-	file_of(object)->ops->release(file_of(object));
+	file_of_object(object)->ops->release(file_of_object(object));
 }
 
 /* An area does not know its open file: it is told what happens now, and what nobody was told. */
 static int object_sync(struct memory_object *object, uint32_t first, uint32_t end)
 {
-	struct cached_file *file = file_of(object);
+	struct cached_file *file = file_of_object(object);
 	uint32_t seen = errors_sample(&file->errors);
 
 	cached_file_write_back(file, first, end);
@@ -424,7 +424,7 @@ static int object_sync(struct memory_object *object, uint32_t first, uint32_t en
 
 void cached_file_initialize(struct cached_file *file, const struct cached_file_ops *ops)
 {
-	static const struct page_cache_ops cache_ops = { .read = pages_read, .count = pages_count };
+	static const struct page_cache_ops cache_ops = { .read = read_miss, .count = file_pages };
 	static const struct memory_object_ops object_ops = { .page = object_page,
 							     .hold = object_hold,
 							     .release = object_release,

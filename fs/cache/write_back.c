@@ -41,7 +41,7 @@ static struct list dirty_files = LIST_EMPTY(dirty_files), writing = LIST_EMPTY(w
 static uint32_t begun; /* write-backs */
 static uint32_t dirty_pages, dirty_limit;
 
-static unsigned order_of(uint32_t length)
+static unsigned run_order(uint32_t length)
 {
 	unsigned order = 0;
 
@@ -52,7 +52,7 @@ static unsigned order_of(uint32_t length)
 
 void *run_alloc(uint32_t *length)
 {
-	void *run = page_alloc(order_of(*length));
+	void *run = page_alloc(run_order(*length));
 
 	if (run || *length <= PAGE_SIZE)
 		return run;
@@ -62,7 +62,7 @@ void *run_alloc(uint32_t *length)
 
 void run_free(void *run, uint32_t length)
 {
-	page_free(run, order_of(length));
+	page_free(run, run_order(length));
 }
 
 void cached_file_count(struct cached_file *file, int change)
@@ -175,13 +175,13 @@ static int write_parts(struct cached_file *file, uint64_t offset, const uint8_t 
 
 /* How many pages of a run are at once in memory, one after the other: as they are, or (all of
  * them) in *copy, if that is not NULL. */
-static uint32_t join(struct page *const *pages, uint32_t count, void **copy)
+static uint32_t join_pages(struct page *const *pages, uint32_t count, void **copy)
 {
 	uint32_t adjacent = 1;
 
 	while (adjacent < count && pages[adjacent] == pages[0] + adjacent)
 		adjacent++;
-	*copy = adjacent < count ? page_alloc(order_of(count << PAGE_SHIFT)) : NULL;
+	*copy = adjacent < count ? page_alloc(run_order(count << PAGE_SHIFT)) : NULL;
 	if (!*copy)
 		return adjacent;
 	for (uint32_t i = 0; i < count; i++)
@@ -200,7 +200,7 @@ static int write_pages(struct cached_file *file, uint32_t index, struct page *co
 		uint64_t offset = (uint64_t)(index + done) << PAGE_SHIFT;
 		uint64_t size = file->ops->size(file);
 		void *copy;
-		uint32_t joined = join(pages + done, count - done, &copy);
+		uint32_t joined = join_pages(pages + done, count - done, &copy);
 		uint32_t length = joined << PAGE_SHIFT;
 
 		if (offset + length > size)
@@ -209,7 +209,7 @@ static int write_pages(struct cached_file *file, uint32_t index, struct page *co
 					 length, parts + done);
 
 		if (copy)
-			page_free(copy, order_of(joined << PAGE_SHIFT));
+			page_free(copy, run_order(joined << PAGE_SHIFT));
 		error = error ? error : failed;
 		done += joined;
 	}
@@ -301,7 +301,7 @@ void cached_file_drop(struct cached_file *file, uint32_t first, uint32_t end, bo
 
 /* Zeros for a part of a page. Units that are all in it need not be written. An area must ask again
  * before it writes there. */
-static void zero_part(struct cached_file *file, uint64_t from, uint32_t length)
+static void zero_in_page(struct cached_file *file, uint64_t from, uint32_t length)
 {
 	uint32_t index = from >> PAGE_SHIFT, skip = from % PAGE_SIZE, mask = file->unit - 1;
 	uint32_t first = (skip + mask) & ~mask, end = (skip + length) & ~mask;
@@ -322,7 +322,7 @@ static void zero_part(struct cached_file *file, uint64_t from, uint32_t length)
 void cached_file_zero_tail(struct cached_file *file, uint64_t size)
 {
 	if (size % PAGE_SIZE)
-		zero_part(file, size, PAGE_SIZE - size % PAGE_SIZE);
+		zero_in_page(file, size, PAGE_SIZE - size % PAGE_SIZE);
 }
 
 void cached_file_discard(struct cached_file *file, uint64_t from, uint64_t end)
@@ -334,12 +334,12 @@ void cached_file_discard(struct cached_file *file, uint64_t from, uint64_t end)
 	if (from >= CACHED_FILE_MOST)
 		return;
 	if (first > last) { /* all in one page */
-		zero_part(file, from, (uint32_t)(end - from));
+		zero_in_page(file, from, (uint32_t)(end - from));
 		return;
 	}
-	zero_part(file, from, (uint32_t)(first - from));
+	zero_in_page(file, from, (uint32_t)(first - from));
 	if (last < CACHED_FILE_MOST)
-		zero_part(file, last, (uint32_t)(end - last));
+		zero_in_page(file, last, (uint32_t)(end - last));
 	cached_file_drop(file, first >> PAGE_SHIFT,
 			 last < CACHED_FILE_MOST ? last >> PAGE_SHIFT : UINT32_MAX, true);
 }
@@ -363,7 +363,7 @@ void cached_file_cut(struct cached_file *file, uint64_t size)
 }
 
 /* Writes the file that has been dirty for longest. */
-static void write_first(void)
+static void write_oldest_file(void)
 {
 	struct cached_file *file = list_entry(dirty_files.next, struct cached_file, in_dirty);
 
@@ -382,7 +382,7 @@ void cached_files_balance(void)
 	if (dirty_limit == 0)
 		dirty_limit = page_free_count() / DIRTY_PART;
 	for (unsigned tries = 16; dirty_pages > dirty_limit && tries > 0; tries--)
-		write_first();
+		write_oldest_file();
 }
 
 /* Pages that another task has on their way are dirty no more, and not on the disk. */
@@ -413,7 +413,7 @@ void cached_files_write_back(bool is_due)
 
 		if (file->dirty_since + age > now)
 			break;
-		write_first();
+		write_oldest_file();
 	}
 	if (!is_due)
 		wait_for_others();

@@ -61,7 +61,7 @@ static struct block_file *file_of_number(uint32_t number)
 	return each;
 }
 
-static struct block_file *file_of(const struct file *file)
+static struct block_file *block_of_open(const struct file *file)
 {
 	return file_of_number(file->inode->device);
 }
@@ -74,7 +74,7 @@ static uint64_t bytes_of(const struct cached_file *cached)
 /* ---- the disk, for the pages ---- */
 
 /* The last page may be more than the device has. */
-static int disk_read(struct cached_file *cached, uint64_t offset, void *to, uint32_t length)
+static int block_pages_read(struct cached_file *cached, uint64_t offset, void *to, uint32_t length)
 {
 	struct block_device *block = ((struct block_file *)cached)->block;
 	uint64_t left = bytes_of(cached) - offset;
@@ -88,8 +88,8 @@ static int disk_read(struct cached_file *cached, uint64_t offset, void *to, uint
 	return 0;
 }
 
-static int disk_write(struct cached_file *cached, uint64_t offset, const void *from,
-		      uint32_t length)
+static int block_pages_write(struct cached_file *cached, uint64_t offset, const void *from,
+			     uint32_t length)
 {
 	struct block_device *block = ((struct block_file *)cached)->block;
 	uint64_t lba = offset / SECTOR_SIZE;
@@ -100,7 +100,7 @@ static int disk_write(struct cached_file *cached, uint64_t offset, const void *f
 	return error;
 }
 
-static int disk_flush(struct cached_file *cached, bool data_only)
+static int block_pages_commit(struct cached_file *cached, bool data_only)
 {
 	return block_flush(((struct block_file *)cached)->block);
 }
@@ -110,10 +110,10 @@ static void keep(struct cached_file *cached)
 {
 }
 
-static const struct cached_file_ops disk_ops = { .read = disk_read,
-						 .write = disk_write,
+static const struct cached_file_ops disk_ops = { .read = block_pages_read,
+						 .write = block_pages_write,
 						 .size = bytes_of,
-						 .commit = disk_flush,
+						 .commit = block_pages_commit,
 						 .hold = keep,
 						 .release = keep };
 
@@ -142,7 +142,7 @@ static bool is_too_large(const struct block_file *block)
 
 static int open_block(struct file *file)
 {
-	struct block_file *block = file_of(file);
+	struct block_file *block = block_of_open(file);
 
 	if (block->block->sectors == 0)
 		return -ENXIO;
@@ -159,7 +159,7 @@ static int open_block(struct file *file)
 
 static void release_block(struct file *file)
 {
-	struct block_file *block = file_of(file);
+	struct block_file *block = block_of_open(file);
 
 	block->opens--;
 	if (block->owner == file)
@@ -168,12 +168,12 @@ static void release_block(struct file *file)
 
 static uint64_t block_size(const struct file *file)
 {
-	return bytes_of(&file_of(file)->cached);
+	return bytes_of(&block_of_open(file)->cached);
 }
 
-static int read_block(struct file *file, struct buffer *to, uint64_t offset)
+static int read_block_file(struct file *file, struct buffer *to, uint64_t offset)
 {
-	struct block_file *block = file_of(file);
+	struct block_file *block = block_of_open(file);
 
 	if (file->flags & O_DIRECT)
 		return cached_file_direct(&block->cached, to, offset, false);
@@ -184,7 +184,7 @@ static int read_block(struct file *file, struct buffer *to, uint64_t offset)
 }
 
 /* Writes the range to the disk, and (`safely`) makes it safe from a power cut. */
-static int settle(struct block_file *block, uint64_t offset, uint32_t length, bool safely)
+static int write_range_back(struct block_file *block, uint64_t offset, uint32_t length, bool safely)
 {
 	int error = cached_file_write_back(&block->cached, offset >> PAGE_SHIFT,
 					   ((offset + length - 1) >> PAGE_SHIFT) + 1);
@@ -192,9 +192,9 @@ static int settle(struct block_file *block, uint64_t offset, uint32_t length, bo
 	return error || !safely ? error : block_flush(block->block);
 }
 
-static int write_block(struct file *file, struct buffer *from, uint64_t offset)
+static int write_block_file(struct file *file, struct buffer *from, uint64_t offset)
 {
-	struct block_file *block = file_of(file);
+	struct block_file *block = block_of_open(file);
 	uint64_t size = bytes_of(&block->cached);
 	bool safely = file->flags & O_DSYNC;
 	int error = 0;
@@ -211,13 +211,13 @@ static int write_block(struct file *file, struct buffer *from, uint64_t offset)
 
 	mutex_unlock(&block->turn);
 	if (moved > 0 && (safely || block->is_claimed))
-		error = settle(block, offset, moved, safely);
+		error = write_range_back(block, offset, moved, safely);
 	return error ? error : moved;
 }
 
 static struct memory_object *block_memory(struct file *file)
 {
-	return &file_of(file)->cached.cache.object;
+	return &block_of_open(file)->cached.cache.object;
 }
 
 /* ---- ranges ---- */
@@ -243,7 +243,7 @@ static int zero_range(struct block_file *block, uint64_t offset, uint64_t *lengt
 	memset(run, 0, run_length);
 	if (*length > run_length)
 		*length = run_length;
-	int error = disk_write(&block->cached, offset, run, (uint32_t)*length);
+	int error = block_pages_write(&block->cached, offset, run, (uint32_t)*length);
 
 	run_free(run, run_length);
 	return error;
@@ -270,7 +270,7 @@ static int change_part(struct block_file *block, change_range *change, uint64_t 
 /* Changes a range on the disk; `argument` points to its offset and its length, 64 bits each. */
 static int change_given(const struct file *file, uint32_t argument, change_range *change)
 {
-	struct block_file *block = file_of(file);
+	struct block_file *block = block_of_open(file);
 	uint64_t range[2], size = bytes_of(&block->cached), done, length;
 	int error = 0;
 
@@ -339,7 +339,7 @@ static bool is_busy(const struct block_file *partition)
 }
 
 /* In /dev there are the partitions that the drive has. */
-static void show_partitions(const struct block_device *drive)
+static void show_partition_files(const struct block_device *drive)
 {
 	char path[32];
 
@@ -369,7 +369,7 @@ static int reread_partitions(struct block_file *drive)
 			error = -EBUSY;
 	if (!error) {
 		partitions_reread(drive->block);
-		show_partitions(drive->block);
+		show_partition_files(drive->block);
 	}
 	mutex_unlock(&rereading);
 	return error;
@@ -377,7 +377,7 @@ static int reread_partitions(struct block_file *drive)
 
 static int control_block(struct file *file, uint32_t command, uint32_t argument)
 {
-	struct block_file *block = file_of(file);
+	struct block_file *block = block_of_open(file);
 	uint64_t bytes = bytes_of(&block->cached);
 	uint32_t value = SECTOR_SIZE;
 
@@ -435,8 +435,8 @@ int block_file_claim(struct block_device *device, bool is_claimed)
 }
 
 static const struct file_ops block_ops = { .open = open_block,
-					   .read = read_block,
-					   .write = write_block,
+					   .read = read_block_file,
+					   .write = write_block_file,
 					   .control = control_block,
 					   .size = block_size,
 					   .memory = block_memory,
@@ -444,7 +444,7 @@ static const struct file_ops block_ops = { .open = open_block,
 					   .advise = cached_file_advise,
 					   .release = release_block };
 
-static void make_file(struct block_device *device)
+static void make_block_file(struct block_device *device)
 {
 	struct block_file *made = NULL;
 
@@ -466,7 +466,7 @@ void block_file_show(struct block_device *device)
 {
 	char path[32];
 
-	make_file(device);
+	make_block_file(device);
 	snprintk(path, sizeof(path), "/dev/%s", device->name);
 	vfs_make(path_root(), path, S_IFBLK | 0660, device->number);
 }
@@ -480,5 +480,5 @@ void vfs_sync_first(void)
 void block_files_initialize(void)
 {
 	for (struct block_device *device = block_first(); device; device = device->next)
-		make_file(device);
+		make_block_file(device);
 }

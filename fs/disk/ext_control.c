@@ -33,7 +33,7 @@ static int check_flags(const struct disk_inode *inode, uint32_t flags)
 	return inode->ext.flags & flags & EXT_FLAG_IMMUTABLE && changed ? -EPERM : 0;
 }
 
-static int set_flags(struct disk_inode *inode, uint32_t flags)
+static int set_ext_flags(struct disk_inode *inode, uint32_t flags)
 {
 	if (inode->mount->read_only || ext_is_read_only(inode->mount->fs))
 		return -EROFS;
@@ -57,7 +57,8 @@ static int set_flags_from(struct disk_inode *inode, uint32_t argument)
 {
 	uint32_t flags;
 
-	return copy_from_user(&flags, argument, sizeof(flags)) ? -EFAULT : set_flags(inode, flags);
+	return copy_from_user(&flags, argument, sizeof(flags)) ? -EFAULT
+							       : set_ext_flags(inode, flags);
 }
 
 static int give_common_flags(const struct disk_inode *inode, uint32_t argument)
@@ -82,7 +83,7 @@ static int set_common_flags(struct disk_inode *inode, uint32_t argument)
 		flags &= ~flags_both[i].ext;
 		flags |= all.flags & flags_both[i].common ? flags_both[i].ext : 0;
 	}
-	return all.project ? -EOPNOTSUPP : set_flags(inode, flags);
+	return all.project ? -EOPNOTSUPP : set_ext_flags(inode, flags);
 }
 
 /* ---- blocks ---- */

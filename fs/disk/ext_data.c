@@ -39,7 +39,8 @@ static struct disk_inode *inode_of(const struct cached_file *pages)
 
 /* Where `block` is, and at most `count` after it. The last answer is true as long as nobody has
  * called the library to change it: disk_inode_update drops it then, with the lock. */
-static int map(struct disk_inode *inode, uint64_t block, uint32_t count, struct ext_mapping *out)
+static int map_part(struct disk_inode *inode, uint64_t block, uint32_t count,
+		    struct ext_mapping *out)
 {
 	uint64_t skip = block - inode->mapped;
 
@@ -61,13 +62,13 @@ static int map(struct disk_inode *inode, uint64_t block, uint32_t count, struct 
 }
 
 /* Reads as much as one answer of the map gives. Returns how many bytes, or an error. */
-static int read_some(struct disk_inode *inode, uint64_t offset, void *to, uint32_t length)
+static int read_mapped(struct disk_inode *inode, uint64_t offset, void *to, uint32_t length)
 {
 	struct disk_mount *mount = inode->mount;
 	uint32_t skip = (uint32_t)offset & ((1u << mount->block_shift) - 1);
 	struct ext_mapping mapping;
-	int error = map(inode, offset >> mount->block_shift,
-			((skip + length - 1) >> mount->block_shift) + 1, &mapping);
+	int error = map_part(inode, offset >> mount->block_shift,
+			     ((skip + length - 1) >> mount->block_shift) + 1, &mapping);
 
 	if (error)
 		return error;
@@ -83,13 +84,13 @@ static int read_some(struct disk_inode *inode, uint64_t offset, void *to, uint32
 	return error ? error : (int32_t)length;
 }
 
-static int disk_read(struct cached_file *pages, uint64_t offset, void *to, uint32_t length)
+static int disk_pages_read(struct cached_file *pages, uint64_t offset, void *to, uint32_t length)
 {
 	uint32_t done = 0;
 
 	while (done < length) {
-		int part =
-		    read_some(inode_of(pages), offset + done, (uint8_t *)to + done, length - done);
+		int part = read_mapped(inode_of(pages), offset + done, (uint8_t *)to + done,
+				       length - done);
 
 		if (part < 0)
 			return part;
@@ -122,7 +123,8 @@ static int write_now(struct disk_inode *inode, uint64_t offset, const void *from
 
 /* A write that was cut short is a full disk, or an error that is said for its first byte. Memory
  * comes back when a program ends, so for that it waits; but not for ever. */
-static int disk_write(struct cached_file *pages, uint64_t offset, const void *from, uint32_t length)
+static int disk_pages_write(struct cached_file *pages, uint64_t offset, const void *from,
+			    uint32_t length)
 {
 	struct disk_inode *inode = inode_of(pages);
 	unsigned tries = MEMORY_TRIES;
@@ -246,8 +248,8 @@ static void disk_release(struct cached_file *pages)
 	inode_put(&inode_of(pages)->inode);
 }
 
-const struct cached_file_ops disk_pages_ops = { .read = disk_read,
-						.write = disk_write,
+const struct cached_file_ops disk_pages_ops = { .read = disk_pages_read,
+						.write = disk_pages_write,
 						.write_direct = disk_write_direct,
 						.size = disk_size,
 						.grow = disk_grow,

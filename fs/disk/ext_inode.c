@@ -34,14 +34,14 @@ static struct list unused = LIST_EMPTY(unused);
 static uint32_t unused_count, unused_most;
 static struct pool pool = POOL_INITIALIZER(struct disk_inode);
 
-static struct disk_inode **bucket_of(const struct disk_mount *mount, uint32_t number)
+static struct disk_inode **inode_bucket(const struct disk_mount *mount, uint32_t number)
 {
 	return &buckets[(number + mount->filesystem * 31) % BUCKETS];
 }
 
-static struct disk_inode *find(const struct disk_mount *mount, uint32_t number)
+static struct disk_inode *find_inode(const struct disk_mount *mount, uint32_t number)
 {
-	struct disk_inode *inode = *bucket_of(mount, number);
+	struct disk_inode *inode = *inode_bucket(mount, number);
 
 	while (inode && (inode->mount != mount || inode->inode.number != number))
 		inode = inode->chain;
@@ -65,7 +65,7 @@ static uint32_t *evicted_in(const struct disk_inode *inode)
 
 static void remove_from_table(struct disk_inode *inode)
 {
-	struct disk_inode **at = bucket_of(inode->mount, inode->inode.number);
+	struct disk_inode **at = inode_bucket(inode->mount, inode->inode.number);
 
 	while (*at != inode)
 		at = &(*at)->chain;
@@ -86,7 +86,7 @@ static int open_special(struct file *file)
 
 static const struct file_ops special_ops = { .open = open_special };
 
-static const struct file_ops *file_ops_of(const struct disk_operations *operations, uint32_t mode)
+static const struct file_ops *ops_of_mode(const struct disk_operations *operations, uint32_t mode)
 {
 	switch (mode & S_IFMT) {
 	case S_IFDIR:
@@ -134,7 +134,7 @@ void disk_inode_reserve(struct disk_inode *inode)
 }
 
 /* What the VFS knows better: a regular file's size, and times that are not stored yet. */
-static void show(struct disk_inode *inode)
+static void show_inode(struct disk_inode *inode)
 {
 	inode->inode.links = inode->ext.links;
 	inode->inode.is_immutable = inode->ext.flags & EXT_FLAG_IMMUTABLE;
@@ -159,7 +159,7 @@ static void show(struct disk_inode *inode)
 void disk_inode_update(struct disk_inode *inode)
 {
 	disk_inode_changed(inode, true);
-	show(inode);
+	show_inode(inode);
 }
 
 struct disk_inode *disk_inode_allocate(struct disk_mount *mount)
@@ -179,11 +179,11 @@ void disk_inode_free(struct disk_inode *inode)
 void disk_inode_insert(struct disk_inode *made)
 {
 	const struct ext_inode *ext = &made->ext;
-	struct disk_inode **bucket = bucket_of(made->mount, ext->number);
+	struct disk_inode **bucket = inode_bucket(made->mount, ext->number);
 
 	made->inode = (struct inode){
 		.ops = made->mount->operations->inode,
-		.file_ops = file_ops_of(made->mount->operations, ext->mode),
+		.file_ops = ops_of_mode(made->mount->operations, ext->mode),
 		.references = 1,
 		.filesystem = made->mount->filesystem,
 		.block_size = 1u << made->mount->block_shift,
@@ -194,7 +194,7 @@ void disk_inode_insert(struct disk_inode *made)
 		.device = ext->device,
 		.size = ext->size,
 	};
-	show(made);
+	show_inode(made);
 	cached_file_initialize(&made->pages, made->mount->operations->pages);
 	made->pages.unit = 1u << made->mount->block_shift;
 	made->changed_in = made->data_in = *evicted_in(made);
@@ -210,7 +210,7 @@ struct inode *disk_inode_use(struct disk_inode *inode)
 
 int disk_inode_get(struct disk_mount *mount, uint32_t number, struct inode **found)
 {
-	struct disk_inode *inode = find(mount, number);
+	struct disk_inode *inode = find_inode(mount, number);
 
 	if (inode) {
 		*found = disk_inode_use(inode);
@@ -294,7 +294,7 @@ int disk_store_all(struct disk_mount *mount)
 
 /* ---- the last reference ---- */
 
-static void evict(struct disk_inode *inode)
+static void evict_inode(struct disk_inode *inode)
 {
 	if (!disk_is_committed(inode->mount, inode->changed_in))
 		*evicted_in(inode) = inode->mount->number;
@@ -305,7 +305,7 @@ static void evict(struct disk_inode *inode)
 
 /* Until there are at most this many: the longest unused one goes that has nothing to be written,
  * nor an error of write-back to be told. */
-static void shrink(uint32_t most, uint32_t looks)
+static void shrink_unused(uint32_t most, uint32_t looks)
 {
 	for (; unused_count > most && looks > 0; looks--) {
 		struct disk_inode *inode = list_entry(unused.next, struct disk_inode, in_unused);
@@ -315,7 +315,7 @@ static void shrink(uint32_t most, uint32_t looks)
 			list_remove(&inode->in_unused);
 			list_append(&unused, &inode->in_unused);
 		} else {
-			evict(inode);
+			evict_inode(inode);
 		}
 	}
 }
@@ -323,7 +323,7 @@ static void shrink(uint32_t most, uint32_t looks)
 /* Nobody finds it any more by a name, but one that writes its pages back, or stores its times, may
  * have it at the moment: then that is the last one. Only under the lock it is certain: who waits
  * for the lock still has its reference. */
-static void end(struct disk_inode *inode)
+static void end_inode(struct disk_inode *inode)
 {
 	struct disk_mount *mount = inode->mount;
 
@@ -344,7 +344,7 @@ void disk_inode_forget(struct inode *forgotten)
 	struct disk_inode *inode = disk_inode(forgotten);
 
 	if (forgotten->links == 0) {
-		end(inode);
+		end_inode(inode);
 		return;
 	}
 	take_from_unused(inode);
@@ -353,7 +353,7 @@ void disk_inode_forget(struct inode *forgotten)
 	unused_count++;
 	if (unused_most == 0)
 		unused_most = page_free_count() / MEMORY_PART * (PAGE_SIZE / sizeof(*inode));
-	shrink(unused_most, LOOKS);
+	shrink_unused(unused_most, LOOKS);
 }
 
 /* One with pages stays: those that nobody uses go one by one (mm/second_chance.c), and then it
@@ -369,7 +369,7 @@ uint32_t disk_inodes_give_back(uint32_t count)
 			list_remove(&inode->in_unused);
 			list_append(&unused, &inode->in_unused);
 		} else {
-			shrink(unused_count - 1, 1);
+			shrink_unused(unused_count - 1, 1);
 		}
 	}
 	return before - unused_count;
@@ -377,7 +377,7 @@ uint32_t disk_inodes_give_back(uint32_t count)
 
 void disk_inodes_shrink(void)
 {
-	shrink(0, unused_count);
+	shrink_unused(0, unused_count);
 }
 
 void disk_inode_forget_all(struct disk_mount *mount)
@@ -388,7 +388,7 @@ void disk_inode_forget_all(struct disk_mount *mount)
 		for (; inode; inode = next) {
 			next = inode->chain;
 			if (inode->mount == mount)
-				evict(inode);
+				evict_inode(inode);
 		}
 	}
 }

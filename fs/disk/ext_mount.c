@@ -50,7 +50,7 @@ static const struct {
 #define KNOWN (sizeof(known) / sizeof(known[0]))
 
 /* Options that the text does not name stay as they are in *to. */
-static int parse(const char *type, const struct mount_options *from, struct ext_options *to)
+static int parse_options(const char *type, const struct mount_options *from, struct ext_options *to)
 {
 	uint8_t members[4] = { to->data, to->errors, to->no_barriers, to->no_replay };
 	const char *text = from->text, *value;
@@ -111,7 +111,7 @@ static int open_fs(struct disk_mount *mount, const char *type, const struct ext_
 	return -EINVAL;
 }
 
-static void set_flags(struct disk_mount *mount, const struct mount_options *options)
+static void set_mount_flags(struct disk_mount *mount, const struct mount_options *options)
 {
 	mount->read_only = options->read_only;
 	mount->no_access_time = options->no_access_time;
@@ -125,7 +125,7 @@ static int fill_mount(struct disk_mount *mount, const char *type,
 		      const struct mount_options *options)
 {
 	struct inode *root;
-	int error = parse(type, options, &mount->options);
+	int error = parse_options(type, options, &mount->options);
 
 	mount->options.reserved = &mount->reserved;
 	if (!error)
@@ -134,7 +134,7 @@ static int fill_mount(struct disk_mount *mount, const char *type,
 		error = open_fs(mount, type, &mount->options);
 	if (error)
 		return error;
-	set_flags(mount, options);
+	set_mount_flags(mount, options);
 	mount->filesystem = mount->device->number; /* as programs compare st_dev with st_rdev */
 	mutex_lock(&mount->lock);
 	error = disk_inode_get(mount, ROOT, &root);
@@ -147,7 +147,7 @@ static int fill_mount(struct disk_mount *mount, const char *type,
 }
 
 /* Releases the device. */
-static void end(struct disk_mount *mount)
+static void end_mount(struct disk_mount *mount)
 {
 	struct disk_mount **at = &disk_mounts;
 
@@ -185,7 +185,7 @@ static int disk_mount(const struct filesystem *type, struct inode *inode,
 		*root = &mount->root->inode;
 		return 0;
 	}
-	end(mount);
+	end_mount(mount);
 	return error;
 }
 
@@ -230,7 +230,7 @@ static int disk_unmount(struct inode *root)
 	if (error)
 		printk("%s: not everything could be written before the unmount: %s\n",
 		       mount->device->name, errno_name(-error));
-	end(mount);
+	end_mount(mount);
 	return 0;
 }
 
@@ -263,7 +263,7 @@ static bool disk_is_read_only(const struct inode *root)
 /* The library ends its mount and begins again. Not while files are open to be written, or have no
  * name: they would be freed. If that fails for any reason but memory, the disk can be read as
  * before, and not written. */
-static int begin_again(struct disk_mount *mount, const struct ext_options *options)
+static int restart_fs(struct disk_mount *mount, const struct ext_options *options)
 {
 	disk_write_all(mount);
 	if (!mount->read_only && disk_inode_any(mount, is_written) && !vfs_is_shutting_down)
@@ -286,7 +286,7 @@ static int disk_remount(struct inode *root, const struct mount_options *options)
 {
 	struct disk_mount *mount = disk_inode(root)->mount;
 	struct ext_options of_ext = mount->options;
-	int error = parse("remount", options, &of_ext);
+	int error = parse_options("remount", options, &of_ext);
 
 	of_ext.reserved = &mount->reserved;
 	if (!error && of_ext.data != mount->options.data) {
@@ -298,12 +298,12 @@ static int disk_remount(struct inode *root, const struct mount_options *options)
 		return error;
 	if (of_ext.read_only != mount->read_only ||
 	    of_ext.no_barriers != mount->options.no_barriers)
-		error = begin_again(mount, &of_ext);
+		error = restart_fs(mount, &of_ext);
 	if (error)
 		return error;
 	ext_set_errors(mount->fs, of_ext.errors);
 	mount->options = of_ext;
-	set_flags(mount, options);
+	set_mount_flags(mount, options);
 	return 0;
 }
 

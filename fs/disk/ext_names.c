@@ -22,7 +22,7 @@
 
 #define ROOT 2u /* the root directory's number */
 
-static struct disk_mount *begin(struct inode *inode)
+static struct disk_mount *lock_mount(struct inode *inode)
 {
 	struct disk_mount *mount = disk_inode(inode)->mount;
 
@@ -31,15 +31,15 @@ static struct disk_mount *begin(struct inode *inode)
 }
 
 /* The same for what may need blocks. */
-static struct disk_mount *begin_growing(struct inode *inode)
+static struct disk_mount *lock_to_grow(struct inode *inode)
 {
-	struct disk_mount *mount = begin(inode);
+	struct disk_mount *mount = lock_mount(inode);
 
 	disk_make_room(mount, DISK_NAME_BLOCKS);
 	return mount;
 }
 
-static int finish(struct disk_mount *mount, int result)
+static int unlock(struct disk_mount *mount, int result)
 {
 	mutex_unlock(&mount->lock);
 	return result;
@@ -118,7 +118,7 @@ static int disk_lookup(struct inode *directory, const struct name *name, struct 
 		*found = disk_inode_use(list_entry(kept, struct disk_inode, name));
 		return 0;
 	}
-	struct disk_mount *mount = begin(directory);
+	struct disk_mount *mount = lock_mount(directory);
 	int error = ext_find(ext_of(directory), name->text, name->length, &number);
 
 	if (error == -ENOENT && name->length <= KEPT_NAME)
@@ -126,11 +126,11 @@ static int disk_lookup(struct inode *directory, const struct name *name, struct 
 	if (!error)
 		error = disk_inode_get(mount, number, &inode);
 	if (error)
-		return finish(mount, error);
+		return unlock(mount, error);
 	error = check_only_name(directory, name, inode);
 	if (!error)
 		kept_name_set(&disk_inode(inode)->name, directory, name);
-	finish(mount, error);
+	unlock(mount, error);
 	if (error)
 		inode_put(inode); /* without the lock: it may be the last reference */
 	else
@@ -148,8 +148,8 @@ static struct ext_inode owner_in(const struct inode *directory)
 	return like;
 }
 
-static int make(struct inode *directory, const struct name *name, uint32_t mode, uint32_t device,
-		const char *target, struct inode **made)
+static int make_named(struct inode *directory, const struct name *name, uint32_t mode,
+		      uint32_t device, const char *target, struct inode **made)
 {
 	const struct ext_inode like = owner_in(directory);
 	struct disk_inode *inode = disk_inode_allocate(disk_inode(directory)->mount);
@@ -176,12 +176,12 @@ static int make(struct inode *directory, const struct name *name, uint32_t mode,
 static int disk_create(struct inode *directory, const struct name *name, uint32_t mode,
 		       uint32_t device, struct inode **made)
 {
-	struct disk_mount *mount = begin_growing(directory);
+	struct disk_mount *mount = lock_to_grow(directory);
 	struct inode *inode = NULL;
 
 	if ((directory->mode & S_ISGID) && (mode & S_IFMT) == S_IFDIR)
 		mode |= S_ISGID;
-	int error = finish(mount, make(directory, name, mode, device, NULL, &inode));
+	int error = unlock(mount, make_named(directory, name, mode, device, NULL, &inode));
 
 	error = finish_names(directory, error);
 	if (error)
@@ -193,9 +193,9 @@ static int disk_create(struct inode *directory, const struct name *name, uint32_
 
 static int disk_symlink(struct inode *directory, const struct name *name, const char *target)
 {
-	struct disk_mount *mount = begin_growing(directory);
+	struct disk_mount *mount = lock_to_grow(directory);
 	struct inode *made = NULL;
-	int error = finish(mount, make(directory, name, S_IFLNK | 0777, 0, target, &made));
+	int error = unlock(mount, make_named(directory, name, S_IFLNK | 0777, 0, target, &made));
 
 	inode_put(made);
 	return finish_names(directory, error);
@@ -203,7 +203,7 @@ static int disk_symlink(struct inode *directory, const struct name *name, const 
 
 static int disk_link(struct inode *directory, const struct name *name, struct inode *inode)
 {
-	struct disk_mount *mount = begin_growing(directory);
+	struct disk_mount *mount = lock_to_grow(directory);
 	int error = inode->links ? check_absent(directory, name) : -ENOENT;
 
 	if (!error) {
@@ -211,14 +211,14 @@ static int disk_link(struct inode *directory, const struct name *name, struct in
 		disk_inode_update(disk_inode(directory));
 		disk_inode_update(disk_inode(inode));
 	}
-	return finish_names(directory, finish(mount, error));
+	return finish_names(directory, unlock(mount, error));
 }
 
 /* ---- removing and moving ---- */
 
 static int disk_remove(struct inode *directory, const struct name *name, struct inode *inode)
 {
-	struct disk_mount *mount = begin(directory);
+	struct disk_mount *mount = lock_mount(directory);
 	int error = check_present(directory, name, inode);
 
 	if (!error) {
@@ -227,7 +227,7 @@ static int disk_remove(struct inode *directory, const struct name *name, struct 
 		disk_inode_update(disk_inode(directory));
 		disk_inode_update(disk_inode(inode));
 	}
-	return finish_names(directory, finish(mount, error));
+	return finish_names(directory, unlock(mount, error));
 }
 
 /* Is a directory the inode, or below it? By numbers, up to the root; a circle on a damaged disk
@@ -247,9 +247,9 @@ static int check_not_below(struct inode *directory, const struct inode *inode)
 }
 
 /* Both names, and that a directory does not get into itself. */
-static int check_move(struct inode *directory, const struct name *name, struct inode *inode,
-		      struct inode *new_directory, const struct name *new_name,
-		      struct inode *replaced)
+static int check_moved(struct inode *directory, const struct name *name, struct inode *inode,
+		       struct inode *new_directory, const struct name *new_name,
+		       struct inode *replaced)
 {
 	int error = check_present(directory, name, inode);
 
@@ -280,12 +280,12 @@ static int write_before(struct inode *inode, const struct inode *replaced)
 }
 
 /* For both, what the library does is `change`. */
-static int move(struct inode *directory, const struct name *name, struct inode *inode,
-		struct inode *new_directory, const struct name *new_name, struct inode *other,
-		__typeof__(ext_rename) *change)
+static int rename_either(struct inode *directory, const struct name *name, struct inode *inode,
+			 struct inode *new_directory, const struct name *new_name,
+			 struct inode *other, __typeof__(ext_rename) *change)
 {
-	struct disk_mount *mount = begin_growing(directory);
-	int error = check_move(directory, name, inode, new_directory, new_name, other);
+	struct disk_mount *mount = lock_to_grow(directory);
+	int error = check_moved(directory, name, inode, new_directory, new_name, other);
 
 	if (!error && change == ext_exchange && inode_is(other, S_IFDIR) &&
 	    directory != new_directory)
@@ -301,7 +301,7 @@ static int move(struct inode *directory, const struct name *name, struct inode *
 		if (other)
 			disk_inode_update(disk_inode(other));
 	}
-	return finish_names(new_directory, finish_names(directory, finish(mount, error)));
+	return finish_names(new_directory, finish_names(directory, unlock(mount, error)));
 }
 
 static int disk_rename(struct inode *directory, const struct name *name, struct inode *inode,
@@ -311,14 +311,15 @@ static int disk_rename(struct inode *directory, const struct name *name, struct 
 	int error = write_before(inode, replaced);
 
 	return error ? error
-		     : move(directory, name, inode, new_directory, new_name, replaced, ext_rename);
+		     : rename_either(directory, name, inode, new_directory, new_name, replaced,
+				     ext_rename);
 }
 
 static int disk_exchange(struct inode *directory, const struct name *name, struct inode *inode,
 			 struct inode *new_directory, const struct name *new_name,
 			 struct inode *other)
 {
-	return move(directory, name, inode, new_directory, new_name, other, ext_exchange);
+	return rename_either(directory, name, inode, new_directory, new_name, other, ext_exchange);
 }
 
 /* ---- listing ---- */
@@ -335,7 +336,7 @@ struct listing {
 };
 
 /* ext's types of entries are those of the upper bits of a mode, but in another order. */
-static uint32_t mode_of(uint8_t type)
+static uint32_t mode_of_type(uint8_t type)
 {
 	static const uint32_t modes[] = { 0,	   S_IFREG, S_IFDIR,  S_IFCHR,
 					  S_IFBLK, S_IFIFO, S_IFSOCK, S_IFLNK };
@@ -343,7 +344,7 @@ static uint32_t mode_of(uint8_t type)
 	return type < sizeof(modes) / sizeof(modes[0]) ? modes[type] : 0;
 }
 
-static void show_pending(struct listing *listing)
+static void show_kept(struct listing *listing)
 {
 	if (!listing->has_pending)
 		return;
@@ -357,12 +358,12 @@ static int keep_entry(void *context, const char *name, uint32_t number, uint8_t 
 	struct listing *listing = context;
 	uint32_t length = strlen(name);
 
-	show_pending(listing);
+	show_kept(listing);
 	if (listing->is_full)
 		return 1;
 	memcpy(listing->text, name, length);
-	listing->pending =
-	    (struct directory_entry){ name_of(listing->text, length), number, mode_of(type), 0 };
+	listing->pending = (struct directory_entry){ name_of(listing->text, length), number,
+						     mode_of_type(type), 0 };
 	listing->pending_at = *listing->position;
 	listing->has_pending = true;
 	return 0;
@@ -371,55 +372,55 @@ static int keep_entry(void *context, const char *name, uint32_t number, uint8_t 
 static int disk_iterate(struct inode *directory, uint64_t *position, directory_visitor *visit,
 			void *context)
 {
-	struct disk_mount *mount = begin(directory);
+	struct disk_mount *mount = lock_mount(directory);
 	struct listing listing = { .visit = visit, .context = context, .position = position };
 	int error = ext_iterate(ext_of(directory), position, keep_entry, &listing);
 
 	if (error >= 0)
-		show_pending(&listing);
+		show_kept(&listing);
 	if (listing.is_full)
 		*position = listing.pending_at;
-	return finish(mount, error < 0 ? error : 0);
+	return unlock(mount, error < 0 ? error : 0);
 }
 
 /* ---- the rest ---- */
 
 static int disk_read_link(struct inode *inode, char *target, uint32_t size)
 {
-	struct disk_mount *mount = begin(inode);
+	struct disk_mount *mount = lock_mount(inode);
 
-	return finish(mount, ext_read(ext_of(inode), 0, target, size));
+	return unlock(mount, ext_read(ext_of(inode), 0, target, size));
 }
 
 static int disk_get_attribute(struct inode *inode, const char *name, void *value, uint32_t size)
 {
-	struct disk_mount *mount = begin(inode);
+	struct disk_mount *mount = lock_mount(inode);
 
-	return finish(mount, ext_attribute_get(ext_of(inode), name, value, size));
+	return unlock(mount, ext_attribute_get(ext_of(inode), name, value, size));
 }
 
 static int disk_list_attributes(struct inode *inode, char *names, uint32_t size)
 {
-	struct disk_mount *mount = begin(inode);
+	struct disk_mount *mount = lock_mount(inode);
 
-	return finish(mount, ext_attribute_list(ext_of(inode), names, size));
+	return unlock(mount, ext_attribute_list(ext_of(inode), names, size));
 }
 
 static int disk_set_attribute(struct inode *inode, const char *name, const void *value,
 			      uint32_t size, uint32_t flags)
 {
-	struct disk_mount *mount = begin_growing(inode);
+	struct disk_mount *mount = lock_to_grow(inode);
 	int error = ext_attribute_set(ext_of(inode), name, value, size, flags);
 
 	disk_inode_update(disk_inode(inode));
-	return disk_finish(disk_inode(inode), finish(mount, error));
+	return disk_finish(disk_inode(inode), unlock(mount, error));
 }
 
 static int disk_changed(struct inode *inode)
 {
-	struct disk_mount *mount = begin(inode);
+	struct disk_mount *mount = lock_mount(inode);
 
-	return finish(mount, disk_inode_store(disk_inode(inode)));
+	return unlock(mount, disk_inode_store(disk_inode(inode)));
 }
 
 const struct inode_ops disk_inode_ops = {

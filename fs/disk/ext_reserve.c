@@ -38,7 +38,7 @@ static void give_up_ahead(struct disk_mount *mount)
 
 /* How many blocks are free for all: at least `wanted`, or all of them. 0, or why no more are
  * known. Pages that become dirty while the library reads bitmaps count, too. */
-static int find_free(struct disk_mount *mount, uint64_t wanted, uint64_t *found)
+static int count_unreserved(struct disk_mount *mount, uint64_t wanted, uint64_t *found)
 {
 	uint64_t before, sure;
 	int error;
@@ -63,7 +63,7 @@ int disk_reserve_page(struct disk_inode *inode)
 	if (mount->ahead < need) {
 		mutex_lock(&mount->lock);
 		give_up_ahead(mount);
-		error = find_free(mount, 2 * need, &found);
+		error = count_unreserved(mount, 2 * need, &found);
 		if (found >= need) {
 			mount->ahead = need + (found - need) / 2;
 			mount->reserved += mount->ahead;
@@ -82,10 +82,10 @@ void disk_make_room(struct disk_mount *mount, uint64_t blocks)
 	uint64_t found = 0;
 
 	for (unsigned tries = TRIES; mount->reserved > 0 && tries > 0; tries--) {
-		if (find_free(mount, blocks, &found) == 0 && found >= blocks)
+		if (count_unreserved(mount, blocks, &found) == 0 && found >= blocks)
 			return;
 		give_up_ahead(mount);
-		if (find_free(mount, blocks, &found) == 0 && found >= blocks)
+		if (count_unreserved(mount, blocks, &found) == 0 && found >= blocks)
 			return;
 		mutex_unlock(&mount->lock);
 		cached_files_write_back(false);

@@ -75,7 +75,7 @@ int disk_truncate(struct inode *truncated, uint64_t size)
 /* ---- fallocate ---- */
 
 /* Zeros for the part of a block, through the cache; a hole stays one. In the caller's turn. */
-static int zero_part(struct disk_inode *inode, uint64_t from, uint64_t end)
+static int zero_in_block(struct disk_inode *inode, uint64_t from, uint64_t end)
 {
 	static const uint8_t zeros[PAGE_SIZE];
 	int moved = 0;
@@ -119,15 +119,15 @@ static int punch_blocks(struct disk_inode *inode, uint64_t first, uint64_t last)
 
 /* Whole blocks are freed, and so is the file's last one if its rest goes; parts at both ends become
  * zeros. */
-static int punch(struct disk_inode *inode, uint64_t offset, uint64_t length)
+static int punch_range(struct disk_inode *inode, uint64_t offset, uint64_t length)
 {
 	uint32_t shift = inode->mount->block_shift, mask = (1u << shift) - 1;
 	uint64_t end = offset + length, first = (offset + mask) & ~(uint64_t)mask;
 	uint64_t last = (end + (end < inode->inode.size ? 0 : mask)) & ~(uint64_t)mask;
-	int error = zero_part(inode, offset, first < end ? first : end);
+	int error = zero_in_block(inode, offset, first < end ? first : end);
 
 	if (!error && first <= last)
-		error = zero_part(inode, last, end);
+		error = zero_in_block(inode, last, end);
 	if (!error && inode->ext.size < inode->inode.size) /* only write-back stores a new size */
 		error = cached_file_write_back(&inode->pages, 0, UINT32_MAX);
 	if (error || first >= last)
@@ -136,7 +136,8 @@ static int punch(struct disk_inode *inode, uint64_t offset, uint64_t length)
 }
 
 /* Dirty pages have their blocks first, so that those are no longer holes. */
-static int allocate(struct disk_inode *inode, uint64_t offset, uint64_t length, bool keep_size)
+static int reserve_blocks(struct disk_inode *inode, uint64_t offset, uint64_t length,
+			  bool keep_size)
 {
 	uint32_t shift = inode->mount->block_shift;
 	uint64_t end = offset + length, first = offset >> shift;
@@ -164,9 +165,9 @@ int disk_allocate(struct inode *vfs, uint32_t mode, uint64_t offset, uint64_t le
 
 	mutex_lock(&inode->turn);
 	if (mode == (PUNCH_HOLE | KEEP_SIZE))
-		error = punch(inode, offset, length);
+		error = punch_range(inode, offset, length);
 	else if (!(mode & ~KEEP_SIZE) && inode->ext.flags & EXT_FLAG_EXTENTS)
-		error = allocate(inode, offset, length, mode);
+		error = reserve_blocks(inode, offset, length, mode);
 	mutex_unlock(&inode->turn);
 	if (!error)
 		inode_touch(&inode->inode, true);

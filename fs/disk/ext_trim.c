@@ -58,7 +58,7 @@ static int trim_some(struct disk_mount *mount, struct trim *trim)
 	return error;
 }
 
-static int trim(struct disk_mount *mount, struct fstrim_range *range)
+static int trim_range(struct disk_mount *mount, struct fstrim_range *range)
 {
 	const struct ext_summary *summary = ext_summary(mount->fs);
 	uint32_t shift = mount->block_shift;
@@ -92,7 +92,7 @@ int disk_trim(struct disk_mount *mount, uint32_t argument)
 	if (copy_from_user(&range, argument, sizeof(range)) != 0)
 		return -EFAULT;
 	mount->workers++;
-	int error = trim(mount, &range);
+	int error = trim_range(mount, &range);
 
 	mount->workers--;
 	return error ? error : give(argument, &range, sizeof(range));

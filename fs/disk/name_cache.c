@@ -24,7 +24,7 @@
 
 static struct kept_name *buckets[BUCKETS];
 
-static struct kept_name **bucket_of(uint32_t parent, uint32_t hash)
+static struct kept_name **name_bucket(uint32_t parent, uint32_t hash)
 {
 	return &buckets[(hash + parent * 31) % BUCKETS];
 }
@@ -39,7 +39,7 @@ bool kept_name_is(const struct kept_name *kept, const struct inode *directory,
 
 struct kept_name *kept_name_find(const struct inode *directory, const struct name *name)
 {
-	struct kept_name *kept = *bucket_of(directory->number, name->hash);
+	struct kept_name *kept = *name_bucket(directory->number, name->hash);
 
 	while (kept && !kept_name_is(kept, directory, name))
 		kept = kept->chain;
@@ -57,7 +57,7 @@ void kept_name_note(struct kept_name *kept, const struct inode *directory, const
 
 void kept_name_set(struct kept_name *kept, const struct inode *directory, const struct name *name)
 {
-	struct kept_name **bucket = bucket_of(directory->number, name->hash);
+	struct kept_name **bucket = name_bucket(directory->number, name->hash);
 
 	kept_name_forget(kept);
 	if (name_is(name, ".."))
@@ -71,7 +71,7 @@ void kept_name_set(struct kept_name *kept, const struct inode *directory, const 
 
 void kept_name_forget(struct kept_name *kept)
 {
-	struct kept_name **at = bucket_of(kept->parent, kept->hash);
+	struct kept_name **at = name_bucket(kept->parent, kept->hash);
 
 	if (kept->parent == 0)
 		return;

@@ -22,7 +22,7 @@
 #define WORDS 5u /* one more than a line may have */
 
 /* Cuts a line at its blanks. Returns how many words it has. */
-static unsigned split(char *line, char **words)
+static unsigned split_words(char *line, char **words)
 {
 	unsigned count = 0;
 
@@ -38,13 +38,13 @@ static unsigned split(char *line, char **words)
 	return count;
 }
 
-static int usage(void)
+static int bad_line(void)
 {
 	printk("snapshot: expected \"ORIGIN STORE [P|N [CHUNK]]\" or \"remove dm-0\"\n");
 	return -EINVAL;
 }
 
-static struct block_device *drive(const char *name)
+static struct block_device *named_drive(const char *name)
 {
 	struct block_device *found = block_find(name);
 
@@ -53,9 +53,10 @@ static struct block_device *drive(const char *name)
 	return found;
 }
 
-static int make(const char *origin_name, const char *store_name, unsigned chunk, bool is_persistent)
+static int make_snapshot(const char *origin_name, const char *store_name, unsigned chunk,
+			 bool is_persistent)
 {
-	struct block_device *origin = drive(origin_name), *store = drive(store_name);
+	struct block_device *origin = named_drive(origin_name), *store = named_drive(store_name);
 	struct snapshot *made;
 
 	if (!origin || !store)
@@ -79,7 +80,7 @@ static int make(const char *origin_name, const char *store_name, unsigned chunk,
 	return 0;
 }
 
-static int end(const char *name)
+static int end_snapshot(const char *name)
 {
 	struct snapshot *snapshot;
 	unsigned place = 0;
@@ -110,19 +111,19 @@ int snapshots_do(const char *line)
 	uint64_t chunk = 0;
 
 	if (strlen(line) >= LINE)
-		return usage();
+		return bad_line();
 	memcpy(copy, line, strlen(line) + 1);
-	unsigned count = split(copy, words);
+	unsigned count = split_words(copy, words);
 
 	if (count == 2 && strcmp(words[0], "remove") == 0)
-		return end(words[1]);
+		return end_snapshot(words[1]);
 	if (count < 2 || count > 4 || (count == 4 && !number_parse(words[3], &chunk)))
-		return usage();
+		return bad_line();
 	if (chunk > SNAPSHOT_CHUNK_MOST || (count == 4 && chunk == 0))
 		chunk = 1; /* which is refused, with the sizes that may be */
 	bool is_persistent = count == 2 || strcmp(words[2], "P") == 0;
 
 	if (!is_persistent && strcmp(words[2], "N") != 0)
-		return usage();
-	return make(words[0], words[1], chunk, is_persistent);
+		return bad_line();
+	return make_snapshot(words[0], words[1], chunk, is_persistent);
 }

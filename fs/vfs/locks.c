@@ -58,7 +58,7 @@ const struct file_lock *lock_conflict(const struct inode *inode, const struct fi
 	return first;
 }
 
-static void grow(const struct inode *inode, struct file_lock *new)
+static void grow_lock(const struct inode *inode, struct file_lock *new)
 {
 	for (const struct file_lock *lock = inode->locks; lock; lock = lock->next) {
 		if (!is_same_owner(lock, new) || lock->kind != new->kind || !meets(lock, new, 1))
@@ -70,8 +70,8 @@ static void grow(const struct inode *inode, struct file_lock *new)
 
 /* Takes the bytes of `out` from a lock. Returns what is to be next in the list's place: the lock,
  * or, if nothing is left of it, the one after it. *spare is NULL when it was needed. */
-static struct file_lock *cut(struct file_lock *lock, const struct file_lock *out,
-			     struct file_lock **spare)
+static struct file_lock *cut_lock(struct file_lock *lock, const struct file_lock *out,
+				  struct file_lock **spare)
 {
 	struct file_lock *next = lock->next;
 	bool has_start = lock->first<out->first, has_end = lock->last> out->last;
@@ -91,17 +91,17 @@ static struct file_lock *cut(struct file_lock *lock, const struct file_lock *out
 	return has_start || has_end ? lock : next;
 }
 
-static void replace(struct inode *inode, struct file_lock *new, struct file_lock *spare)
+static void replace_locks(struct inode *inode, struct file_lock *new, struct file_lock *spare)
 {
 	struct file_lock **at = &inode->locks;
 
 	if (new->kind != LOCK_NONE)
-		grow(inode, new);
+		grow_lock(inode, new);
 	while (*at) {
 		struct file_lock *lock = *at;
 
 		if (is_same_owner(lock, new) && meets(lock, new, 0))
-			*at = cut(lock, new, &spare);
+			*at = cut_lock(lock, new, &spare);
 		if (*at == lock)
 			at = &lock->next;
 	}
@@ -118,7 +118,7 @@ static void replace(struct inode *inode, struct file_lock *new, struct file_lock
 /* Does the lock that is in the way belong to somebody that waits, itself or over others, for the
  * same owner? Each owner is asked for one lock only, as on Linux. Locks of open files, which have
  * no pid, and flock's are not looked at: their owner may be several programs. */
-static bool is_circle(const struct inode *inode, const struct file_lock *wanted)
+static bool is_deadlock(const struct inode *inode, const struct file_lock *wanted)
 {
 	const void *owner = wanted->owner;
 
@@ -141,14 +141,14 @@ static bool is_circle(const struct inode *inode, const struct file_lock *wanted)
 	return false;
 }
 
-static int wait_for(struct inode *inode, const struct file_lock *wanted)
+static int wait_for_lock(struct inode *inode, const struct file_lock *wanted)
 {
 	struct lock_wait wait = { { NULL, NULL }, inode_hold(inode), wanted };
 	bool circle = false;
 
 	list_append(&waits, &wait.link);
 	int error = wait_event(&removed, !lock_conflict(inode, wanted) ||
-					     (circle = is_circle(inode, wanted)));
+					     (circle = is_deadlock(inode, wanted)));
 
 	list_remove(&wait.link);
 	inode_put(inode);
@@ -171,7 +171,7 @@ static bool is_one_too_many(const struct inode *inode, const struct file_lock *w
 }
 
 /* Takes an owner's locks away: all, or only those of a whole file. */
-static void drop(struct inode *inode, const void *owner, bool only_whole)
+static void drop_locks(struct inode *inode, const void *owner, bool only_whole)
 {
 	struct file_lock **at = &inode->locks;
 
@@ -197,8 +197,8 @@ int lock_set(struct inode *inode, const struct file_lock *wanted, bool waits)
 
 	if (wanted->kind != LOCK_NONE && lock_conflict(inode, wanted)) {
 		if (wanted->is_whole)
-			drop(inode, wanted->owner, true);
-		error = waits ? wait_for(inode, wanted) : -EAGAIN;
+			drop_locks(inode, wanted->owner, true);
+		error = waits ? wait_for_lock(inode, wanted) : -EAGAIN;
 	}
 	if (error)
 		return error;
@@ -212,13 +212,13 @@ int lock_set(struct inode *inode, const struct file_lock *wanted, bool waits)
 		return -ENOMEM;
 	}
 	*new = *wanted;
-	replace(inode, new, spare);
+	replace_locks(inode, new, spare);
 	return 0;
 }
 
 void locks_drop(struct inode *inode, const void *owner)
 {
-	drop(inode, owner, false);
+	drop_locks(inode, owner, false);
 }
 
 /* A table of descriptors has closed one of them. */

@@ -26,7 +26,7 @@ static void set_options(struct mount *mount, const struct mount_options *options
 }
 
 /* A place in the list, which nobody else gets until its type is NULL again. */
-static struct mount *take_place(const struct filesystem *type, const char *source)
+static struct mount *reserve_mount(const struct filesystem *type, const char *source)
 {
 	struct mount *mount = mount_of_root();
 
@@ -40,8 +40,8 @@ static struct mount *take_place(const struct filesystem *type, const char *sourc
 }
 
 /* Asks the file system for its root. */
-static int make_root(struct mount *mount, struct inode *start, const struct mount_options *options,
-		     struct inode **root)
+static int mount_root_inode(struct mount *mount, struct inode *start,
+			    const struct mount_options *options, struct inode **root)
 {
 	struct inode *device = NULL;
 	int error = 0;
@@ -60,7 +60,7 @@ static int make_root(struct mount *mount, struct inode *start, const struct moun
 
 /* Shows a root instead of a directory: both references are the mount's from now on. What another
  * task has mounted there meanwhile is covered in its turn. */
-static void attach(struct mount *mount, struct inode *covered, struct inode *root)
+static void attach_mount(struct mount *mount, struct inode *covered, struct inode *root)
 {
 	while (covered->mounted) {
 		struct inode *above = inode_hold(covered->mounted);
@@ -92,19 +92,19 @@ int vfs_mount(struct inode *start, const char *source, const char *type, const c
 	      const struct mount_options *options)
 {
 	const struct filesystem *found = filesystem_find(type);
-	struct mount *mount = found ? take_place(found, source) : NULL;
+	struct mount *mount = found ? reserve_mount(found, source) : NULL;
 	struct inode *covered, *root;
 
 	if (!mount)
 		return found ? -ENOMEM : -ENODEV;
 	int error = find_covered(mount, start, path, &covered);
 
-	if (!error && (error = make_root(mount, start, options, &root)) != 0)
+	if (!error && (error = mount_root_inode(mount, start, options, &root)) != 0)
 		inode_put(covered);
 	if (error)
 		mount->type = NULL;
 	else
-		attach(mount, covered, root);
+		attach_mount(mount, covered, root);
 	return error;
 }
 
@@ -184,7 +184,7 @@ static bool has_mounts(const struct mount *mount)
 }
 
 /* While the file system is asked, nobody finds its root: that may sleep. */
-static int unmount(struct mount *mount)
+static int unmount_one(struct mount *mount)
 {
 	struct inode *root = mount->root, *covered = root->covers;
 
@@ -196,7 +196,7 @@ static int unmount(struct mount *mount)
 	int error = mount->type->unmount ? mount->type->unmount(root) : -EBUSY;
 
 	if (error == -EBUSY) {
-		attach(mount, covered, root);
+		attach_mount(mount, covered, root);
 		return error;
 	}
 	inode_put(covered);
@@ -209,7 +209,7 @@ int vfs_unmount(struct inode *start, const char *path)
 	struct mount *mount;
 	int error = find_mount(start, path, &mount);
 
-	return error ? error : unmount(mount);
+	return error ? error : unmount_one(mount);
 }
 
 /* ---- the root, and the end ---- */
@@ -228,14 +228,14 @@ static void take_along(struct inode *old_root, struct inode *new_root, const cha
 		inode_put(from);
 		return;
 	}
-	mount = from->covers ? mount_of(from) : take_place(mounts[0].type, "none");
+	mount = from->covers ? mount_of(from) : reserve_mount(mounts[0].type, "none");
 	if (from->covers) {
 		from->covers->mounted = NULL;
 		inode_put(from->covers);
 		inode_put(from); /* the mount has its own */
 	}
 	snprintk(mount->path, MOUNT_TEXT, "/%s", path);
-	attach(mount, to, from);
+	attach_mount(mount, to, from);
 }
 
 int vfs_change_root(const char *source, const char *type, const struct mount_options *options)
@@ -248,7 +248,7 @@ int vfs_change_root(const char *source, const char *type, const struct mount_opt
 		return -ENODEV;
 	snprintk(mount.source, MOUNT_TEXT, "%s", source);
 	snprintk(mount.path, MOUNT_TEXT, "/");
-	int error = make_root(&mount, old_root, options, &root);
+	int error = mount_root_inode(&mount, old_root, options, &root);
 
 	if (error)
 		return error;
@@ -287,7 +287,7 @@ void vfs_shut_down(void)
 	for (uint32_t i = MOUNTS; i-- > 0;) {
 		struct mount *mount = &mounts[i];
 
-		if (!mount->root || !mount->type->sync || (i > 0 && unmount(mount) != -EBUSY))
+		if (!mount->root || !mount->type->sync || (i > 0 && unmount_one(mount) != -EBUSY))
 			continue;
 		options = mount->options;
 		options.read_only = true;

@@ -95,7 +95,7 @@ int vfs_remove(struct inode *start, const char *text, bool directory)
 
 /* Is `directory` the inode, or anywhere below it? Above a damaged directory there may be a circle.
  */
-static bool is_below(struct inode *directory, const struct inode *inode)
+static bool is_below_inode(struct inode *directory, const struct inode *inode)
 {
 	struct inode *parent;
 	uint32_t left = DEPTH_MAX;
@@ -148,9 +148,9 @@ static int check_rename(const struct path *from, const struct path *to, uint32_t
 		return -ENOENT;
 	if (path_is_wrong_kind(from) || (to->slashes && !inode_is(named, S_IFDIR)))
 		return -ENOTDIR;
-	if (inode_is(from->inode, S_IFDIR) && is_below(to->directory, from->inode))
+	if (inode_is(from->inode, S_IFDIR) && is_below_inode(to->directory, from->inode))
 		return -EINVAL;
-	if (to->inode && is_below(from->directory, to->inode))
+	if (to->inode && is_below_inode(from->directory, to->inode))
 		return flags & RENAME_EXCHANGE ? -EINVAL : -ENOTEMPTY;
 	int error = from->directory->ops->rename ? mount_check_write(from->directory) : -EPERM;
 

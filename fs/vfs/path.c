@@ -104,7 +104,7 @@ int path_parent(struct inode *directory, struct inode **parent)
 }
 
 /* Looks the last name up. A missing name is not an error yet. */
-static int look_up(struct path *path)
+static int look_up_last(struct path *path)
 {
 	struct inode *directory = path->directory;
 
@@ -150,7 +150,7 @@ static void restart_at(struct path *path, struct inode *directory)
 }
 
 /* Goes where a symbolic link leads that names no path. */
-static int jump(struct path *path)
+static int follow_jump(struct path *path)
 {
 	struct inode *to, *directory;
 	int error = path->inode->ops->jump(path->inode, &to, &directory);
@@ -165,7 +165,7 @@ static int jump(struct path *path)
 }
 
 /* Goes on where the symbolic link leads. */
-static int expand(struct path *path)
+static int expand_link(struct path *path)
 {
 	char *text = path->links++ < LINKS_MAX ? path_page() : NULL;
 
@@ -205,7 +205,7 @@ static bool is_followed(const struct path *path, enum path_end end)
 	return *path->rest || end == PATH_FOLLOW || (end == PATH_STAY && path->slashes);
 }
 
-static int walk(struct path *path, enum path_end end)
+static int walk_path(struct path *path, enum path_end end)
 {
 	for (;;) {
 		int error;
@@ -214,15 +214,15 @@ static int walk(struct path *path, enum path_end end)
 		if (end & PATH_FILE && path->slashes && !*path->rest && path_is_entry(path) &&
 		    inode_is(path->directory, S_IFDIR))
 			return -EISDIR;
-		error = look_up(path);
+		error = look_up_last(path);
 		if (error)
 			return error;
 		if (is_followed(path, end) && path->inode->ops->jump) {
-			error = jump(path);
+			error = follow_jump(path);
 			if (error)
 				return error;
 		} else if (is_followed(path, end)) {
-			error = path_is_planted(path) && !*path->rest ? -EACCES : expand(path);
+			error = path_is_planted(path) && !*path->rest ? -EACCES : expand_link(path);
 			if (error)
 				return error;
 			continue;
@@ -242,7 +242,7 @@ int path_resolve(struct path *path, struct inode *start, const char *text, enum 
 		return -ENOENT;
 	*path = (struct path){ .rest = text };
 	path->directory = inode_hold(*text == '/' ? root : start);
-	int error = walk(path, end);
+	int error = walk_path(path, end);
 
 	if (error)
 		path_release(path);

@@ -86,7 +86,7 @@ struct file *vfs_open_place(struct inode *inode, struct inode *directory, uint32
 
 /* A file that is in no table yet. Without `forget`, because the operations' open may still refuse
  * it. */
-static struct file *make_file(struct inode *inode, uint32_t flags)
+static struct file *open_unchecked(struct inode *inode, uint32_t flags)
 {
 	struct file *file = file_create(inode->file_ops, NULL, flags);
 
@@ -104,7 +104,7 @@ int vfs_open_inode(struct inode *inode, uint32_t flags, struct file **file)
 		return -ENXIO;
 	if (inode->programs > 0 && (flags & O_ACCMODE) != O_RDONLY)
 		return -ETXTBSY;
-	struct file *opened = make_file(inode, flags);
+	struct file *opened = open_unchecked(inode, flags);
 
 	if (!opened)
 		return -ENFILE;
@@ -150,7 +150,7 @@ const struct file_ops *fifo_file_ops;
 /* ---- opening by path ---- */
 
 /* Makes what is not there, for O_CREAT. */
-static int create_file(struct path *path, uint32_t flags, uint32_t mode)
+static int create_missing(struct path *path, uint32_t flags, uint32_t mode)
 {
 	struct inode *directory = path->directory;
 
@@ -197,7 +197,7 @@ static int open_resolved(struct path *path, uint32_t flags, uint32_t mode, struc
 		return -EACCES; /* no device or socket that waits for who makes a file */
 	if (path_is_wrong_kind(path))
 		return -ENOTDIR;
-	int error = is_new ? create_file(path, flags, mode) : check_open(path->inode, flags);
+	int error = is_new ? create_missing(path, flags, mode) : check_open(path->inode, flags);
 
 	if (!error && !is_new && flags & O_TRUNC && inode_is(path->inode, S_IFREG))
 		error = vfs_truncate(path->inode, 0);

@@ -38,30 +38,30 @@
 #define TRIES	    100000 /* an update takes 2 ms */
 
 /* Bit 7 of the index port masks the NMI on a PC: an index below 128 leaves it enabled. */
-static uint8_t read_register(uint8_t index)
+static uint8_t rtc_read(uint8_t index)
 {
 	out8(INDEX, index);
 	return in8(DATA);
 }
 
 /* Decimal digits or binary, as the firmware has set it. */
-static unsigned number(uint8_t value)
+static unsigned rtc_number(uint8_t value)
 {
-	return read_register(STATUS_B) & BINARY ? value : (value >> 4) * 10 + (value & 15);
+	return rtc_read(STATUS_B) & BINARY ? value : (value >> 4) * 10 + (value & 15);
 }
 
 /* On a 12-hour clock midnight and noon are 12, and 1 p.m. is 1 with bit 7. */
-static unsigned hour(void)
+static unsigned rtc_hour(void)
 {
-	uint8_t value = read_register(HOUR);
+	uint8_t value = rtc_read(HOUR);
 
-	if (read_register(STATUS_B) & HOURS_24)
-		return number(value);
-	return number(value & ~AFTERNOON) % 12 + (value & AFTERNOON ? 12 : 0);
+	if (rtc_read(STATUS_B) & HOURS_24)
+		return rtc_number(value);
+	return rtc_number(value & ~AFTERNOON) % 12 + (value & AFTERNOON ? 12 : 0);
 }
 
 /* Days from the beginning of 1970 to a date of 2000 to 2099: a leap year each four years. */
-static uint32_t days(unsigned year, unsigned month, unsigned day)
+static uint32_t days_since_1970(unsigned year, unsigned month, unsigned day)
 {
 	static const uint16_t before[12] = {
 		0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334
@@ -78,13 +78,13 @@ static uint32_t days(unsigned year, unsigned month, unsigned day)
 static uint32_t seconds_since_1970(void)
 {
 	for (unsigned tries = 0; tries < TRIES; tries++)
-		if (!(read_register(STATUS_A) & UPDATING))
+		if (!(rtc_read(STATUS_A) & UPDATING))
 			break;
-	uint32_t date = days(number(read_register(YEAR)), number(read_register(MONTH)),
-			     number(read_register(DAY)));
+	uint32_t date = days_since_1970(rtc_number(rtc_read(YEAR)), rtc_number(rtc_read(MONTH)),
+					rtc_number(rtc_read(DAY)));
 
-	return ((date * 24 + hour()) * 60 + number(read_register(MINUTE))) * 60 +
-	       number(read_register(SECOND));
+	return ((date * 24 + rtc_hour()) * 60 + rtc_number(rtc_read(MINUTE))) * 60 +
+	       rtc_number(rtc_read(SECOND));
 }
 
 static uint64_t origin; /* the time of day when the kernel's clock began */

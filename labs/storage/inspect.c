@@ -33,7 +33,7 @@ static struct {
 	struct ext_fs *fs;
 } mounts[DRIVES];
 
-static struct block_device *find_device(const char *name)
+static struct block_device *find_drive(const char *name)
 {
 	struct block_device *device = block_find(name);
 
@@ -45,7 +45,7 @@ static struct block_device *find_device(const char *name)
 /* Mounts are kept for good: a drive has one mount, at a free place or its own. */
 static struct ext_fs *mount_of(const char *name)
 {
-	struct block_device *device = find_device(name);
+	struct block_device *device = find_drive(name);
 	unsigned i = 0;
 
 	if (!device)
@@ -60,13 +60,13 @@ static struct ext_fs *mount_of(const char *name)
 }
 
 /* Says what failed, by the name of the error; the command's status. */
-static int fail(const char *what, int error)
+static int say_error(const char *what, int error)
 {
 	printk("%s: %s\n", what, errno_name(-error));
 	return EXIT_FAILURE;
 }
 
-static int look_up(const char *drive, const char *path, struct ext_inode *inode)
+static int look_up_on(const char *drive, const char *path, struct ext_inode *inode)
 {
 	struct ext_fs *fs = mount_of(drive);
 
@@ -75,11 +75,11 @@ static int look_up(const char *drive, const char *path, struct ext_inode *inode)
 	int error = ext_lookup(fs, path, inode);
 
 	if (error < 0)
-		fail(path, error);
+		say_error(path, error);
 	return error;
 }
 
-static bool read_number(const char *text, uint64_t *value)
+static bool parse_number(const char *text, uint64_t *value)
 {
 	bool good = number_parse(text, value);
 
@@ -119,13 +119,13 @@ static void dump(const uint8_t *bytes, unsigned length)
 /* Raw sectors, past any file system. 1024 are 512 KiB, which is a block of order 7. */
 static int run_read(int count, char **arguments)
 {
-	struct block_device *device = find_device(arguments[1]);
+	struct block_device *device = find_drive(arguments[1]);
 	uint64_t lba, sectors = 1;
 	uint8_t *buffer;
 	int error;
 
-	if (!device || !read_number(arguments[2], &lba) ||
-	    (count > 3 && !read_number(arguments[3], &sectors)))
+	if (!device || !parse_number(arguments[2], &lba) ||
+	    (count > 3 && !parse_number(arguments[3], &sectors)))
 		return EXIT_FAILURE;
 	if (sectors < 1 || sectors > 1024) {
 		printk("read: SECTORS must be 1 to 1024, not %llu\n", sectors);
@@ -133,7 +133,7 @@ static int run_read(int count, char **arguments)
 	}
 	buffer = page_alloc(7);
 	if (!buffer)
-		return fail("read", -ENOMEM);
+		return say_error("read", -ENOMEM);
 	error = block_read(device, lba, sectors, buffer, BLOCK_DATA);
 	if (error == 0) {
 		dump(buffer, 64);
@@ -141,7 +141,7 @@ static int run_read(int count, char **arguments)
 		       crc32(0, buffer, sectors * SECTOR_SIZE));
 	}
 	page_free(buffer, 7);
-	return error < 0 ? fail("read", error) : EXIT_SUCCESS;
+	return error < 0 ? say_error("read", error) : EXIT_SUCCESS;
 }
 
 /* Mounting for the first time checks the superblock, and prints what is wrong with it. */
@@ -187,13 +187,13 @@ static int run_ls(int count, char **arguments)
 {
 	struct ext_inode inode;
 
-	if (look_up(arguments[1], count > 2 ? arguments[2] : "/", &inode) < 0)
+	if (look_up_on(arguments[1], count > 2 ? arguments[2] : "/", &inode) < 0)
 		return EXIT_FAILURE;
 	struct listing listing = { .fs = inode.fs, .complete = true };
 	int error = ext_list(&inode, show_entry, &listing);
 
 	if (error < 0)
-		return fail(arguments[0], error);
+		return say_error(arguments[0], error);
 	return listing.complete ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
@@ -229,21 +229,21 @@ static int for_each_piece(const struct ext_inode *inode, void *buffer, uint32_t 
 }
 
 /* What `cat` and `sum` share: visit gets the file in pieces of 64 KiB. */
-static int read_file(char **arguments, struct ext_inode *inode,
-		     void (*visit)(void *context, const uint8_t *bytes, uint32_t length),
-		     void *context)
+static int read_pieces(char **arguments, struct ext_inode *inode,
+		       void (*visit)(void *context, const uint8_t *bytes, uint32_t length),
+		       void *context)
 {
 	void *buffer;
 	int error;
 
-	if (look_up(arguments[1], arguments[2], inode) < 0)
+	if (look_up_on(arguments[1], arguments[2], inode) < 0)
 		return EXIT_FAILURE;
 	buffer = page_alloc(4);
 	if (!buffer)
-		return fail(arguments[0], -ENOMEM);
+		return say_error(arguments[0], -ENOMEM);
 	error = for_each_piece(inode, buffer, PAGE_SIZE << 4, visit, context);
 	page_free(buffer, 4);
-	return error < 0 ? fail(arguments[2], error) : EXIT_SUCCESS;
+	return error < 0 ? say_error(arguments[2], error) : EXIT_SUCCESS;
 }
 
 static void show_piece(void *context, const uint8_t *bytes, uint32_t length)
@@ -257,7 +257,7 @@ static int run_cat(int count, char **arguments)
 {
 	struct ext_inode inode;
 
-	return read_file(arguments, &inode, show_piece, NULL);
+	return read_pieces(arguments, &inode, show_piece, NULL);
 }
 
 static void sum_piece(void *context, const uint8_t *bytes, uint32_t length)
@@ -273,7 +273,7 @@ static int run_sum(int count, char **arguments)
 	struct ext_inode inode;
 	uint32_t crc = 0;
 
-	int status = read_file(arguments, &inode, sum_piece, &crc);
+	int status = read_pieces(arguments, &inode, sum_piece, &crc);
 
 	if (status == EXIT_SUCCESS)
 		printk("crc32 0x%08x, %llu bytes, %s\n", crc, inode.size, arguments[2]);
@@ -287,15 +287,15 @@ static int run_map(int count, char **arguments)
 	struct ext_mapping mapping;
 	uint64_t logical;
 
-	if (look_up(arguments[1], arguments[2], &inode) < 0)
+	if (look_up_on(arguments[1], arguments[2], &inode) < 0)
 		return EXIT_FAILURE;
 	for (int i = 3; i < count; i++) {
-		if (!read_number(arguments[i], &logical))
+		if (!parse_number(arguments[i], &logical))
 			return EXIT_FAILURE;
 		int error = ext_map(&inode, logical, &mapping);
 
 		if (error < 0)
-			return fail("map", error);
+			return say_error("map", error);
 		printk("map %llu -> %llu%s\n", logical, mapping.physical,
 		       mapping.unwritten ? " unwritten" : "");
 	}

@@ -31,7 +31,7 @@
 static bool (*reclaim_others)(void);
 
 /* An interrupt handler may have come in the middle of the cache's lists. */
-static bool reclaim(void)
+static bool reclaim_storage(void)
 {
 	bool enabled = interrupts_disable();
 	uint32_t pages = 0;
@@ -54,7 +54,7 @@ static void storage_start(void)
 	trace_pause_port = setting_number("trace_pause", 0);
 	bcache_init(page_free_count() / 100 * share);
 	reclaim_others = page_reclaim;
-	page_reclaim = reclaim;
+	page_reclaim = reclaim_storage;
 	block_files_initialize();
 	trace_file_initialize();
 }

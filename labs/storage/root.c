@@ -16,7 +16,7 @@
 #include "labs/lesson4/first_task.h"
 
 /* The machine ends if the error is one: programs would find other files than those asked for. */
-static void check(const char *what, const char *name, int error)
+static void check_setting(const char *what, const char *name, int error)
 {
 	if (!error)
 		return;
@@ -34,7 +34,7 @@ static void mount_root(void)
 	setting_read("rootflags", flags, sizeof(flags));
 	options.read_only = strcmp(flags, "ro") == 0;
 	options.text = options.read_only ? "" : flags;
-	check("root", device, vfs_change_root(device, "ext4", &options));
+	check_setting("root", device, vfs_change_root(device, "ext4", &options));
 	printk("root: %s\n", device);
 }
 
@@ -43,6 +43,6 @@ void first_task_prepare(void)
 	char line[64];
 
 	if (setting_read("snapshot", line, sizeof(line)) >= 0)
-		check("snapshot", line, snapshots_do(line));
+		check_setting("snapshot", line, snapshots_do(line));
 	mount_root();
 }

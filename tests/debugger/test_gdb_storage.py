@@ -66,7 +66,7 @@ broken_by("far", "extents 13 hdc", (word(double, 8, "hdc"), "99999999"))
 broken_by("gone", "extents 13 hdc", (word(double, 8, "hdc"), "9999"))
 broken_by("mounts?", "mounts", ("disk_mounts->next->next", "disk_mounts"))
 said["again"] = [run(each) for each in COMMANDS]
-run("tbreak gather")
+run("tbreak gather_batch")
 run("continue")
 said["queued"] = run("requests")
 run("tbreak ata_transfer")
