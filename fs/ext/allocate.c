@@ -116,17 +116,17 @@ static void note_pending(struct ext_fs *fs, uint32_t group, uint32_t first, uint
 {
 	struct ext_pending *pending = find_pending(fs, group);
 
-	if (fs->journal == NULL)
+	if (!fs->journal)
 		return;
-	if (pending == NULL && fs->pending_count < EXT_PENDING) {
+	if (!pending && fs->pending_count < EXT_PENDING) {
 		pending = &fs->pending[fs->pending_count];
 		*pending = (struct ext_pending){ .group = group, .bits = page_alloc(0) };
-		if (pending->bits != NULL) {
+		if (pending->bits) {
 			memset(pending->bits, 0, PAGE_SIZE);
 			fs->pending_count++;
 		}
 	}
-	if (pending == NULL || pending->bits == NULL) {
+	if (!pending || !pending->bits) {
 		fs->pending_lost = true;
 		return;
 	}
@@ -155,7 +155,7 @@ static const struct ext_window *window_in(const struct ext_inode *inode, uint64_
 		if (window->inode == 0 || window->inode == inode->number || window->end <= first ||
 		    window->first >= end)
 			continue;
-		if (found == NULL || window->first < found->first)
+		if (!found || window->first < found->first)
 			found = window;
 	}
 	return found;
@@ -182,7 +182,7 @@ static void set_window(const struct ext_inode *inode, uint64_t first, uint32_t s
 	for (unsigned i = 0; i < EXT_WINDOWS; i++)
 		if (fs->windows[i].inode == inode->number)
 			window = &fs->windows[i];
-	if (window == NULL)
+	if (!window)
 		window = &fs->windows[fs->next_window++ % EXT_WINDOWS];
 	*window = (struct ext_window){ inode->number, first, first + size };
 }
@@ -195,7 +195,7 @@ static uint32_t find_run(const struct search *search, uint32_t group, const uint
 {
 	struct ext_fs *fs = search->inode->fs;
 	const struct ext_pending *pending = find_pending(fs, group);
-	const uint8_t *also = pending == NULL ? NULL : pending->bits;
+	const uint8_t *also = pending ? pending->bits : NULL;
 	uint64_t base = ext_group_first(fs, group);
 	uint32_t blocks = ext_group_blocks(fs, group), most = search->count + search->window;
 
@@ -208,13 +208,13 @@ static uint32_t find_run(const struct search *search, uint32_t group, const uint
 
 		if (search->exact && start != from)
 			break;
-		if (window != NULL)
+		if (window)
 			end = window->first <= base + start ? start
 							    : (uint32_t)(window->first - base);
 		*first = start;
 		if (end > start && end - start >= search->least)
 			return end - start;
-		begin = window != NULL ? (uint32_t)(window->end - base) : end;
+		begin = window ? (uint32_t)(window->end - base) : end;
 	}
 	return 0;
 }
@@ -238,7 +238,7 @@ static int try_group(struct search *search, uint32_t group, uint32_t from)
 	struct ext_fs *fs = search->inode->fs;
 	struct ext_group_desc descriptor;
 	struct cached_block *bitmap;
-	uint32_t start, found, taken;
+	uint32_t start;
 	int error = ext_group_read(fs, group, &descriptor);
 
 	if (error || free_in(&descriptor) == 0)
@@ -246,8 +246,9 @@ static int try_group(struct search *search, uint32_t group, uint32_t from)
 	error = ext_bitmap_get(fs, group, &descriptor, EXT_BITMAP_BLOCKS, &bitmap);
 	if (error)
 		return error;
-	found = find_run(search, group, bitmap->data, from, &start);
-	taken = found < search->count ? found : search->count;
+	uint32_t found = find_run(search, group, bitmap->data, from, &start);
+	uint32_t taken = found < search->count ? found : search->count;
+
 	if (taken > 0) {
 		count_free(&descriptor, -(int)taken);
 		error = ext_bitmap_change(fs, group, &descriptor, EXT_BITMAP_BLOCKS, bitmap, start,
@@ -279,9 +280,9 @@ int ext_free_run(struct ext_fs *fs, uint64_t from, uint64_t end, uint64_t *first
 	error = ext_group_read(fs, group, &descriptor);
 	if (!error && free_in(&descriptor) > 0)
 		error = ext_bitmap_get(fs, group, &descriptor, EXT_BITMAP_BLOCKS, &bitmap);
-	if (bitmap != NULL) {
+	if (bitmap) {
 		const struct ext_pending *pending = find_pending(fs, group);
-		const uint8_t *also = pending == NULL ? NULL : pending->bits;
+		const uint8_t *also = pending ? pending->bits : NULL;
 
 		if (blocks > end - ext_group_first(fs, group))
 			blocks = (uint32_t)(end - ext_group_first(fs, group));
@@ -291,7 +292,7 @@ int ext_free_run(struct ext_fs *fs, uint64_t from, uint64_t end, uint64_t *first
 	}
 	bcache_put(bitmap);
 	ext_end(fs);
-	if (bitmap == NULL)
+	if (!bitmap)
 		return error && !ext_is_left_alone(fs, group) ? error : 0;
 	return (int)blocks;
 }
@@ -326,11 +327,11 @@ static int try_groups(struct search *search, uint64_t goal)
 static int search_all(struct search *search, uint64_t goal)
 {
 	uint32_t index, group = ext_group_of(search->inode->fs, goal, &index);
-	int got;
 
 	search->least = 1;
 	search->exact = true;
-	got = try_if_sound(search, group, index);
+	int got = try_if_sound(search, group, index);
+
 	search->exact = false;
 	search->least = search->count + search->window;
 	for (; got == 0 && search->least > 0; search->least /= 8)
@@ -357,7 +358,6 @@ static int allocate(struct search *search, uint64_t goal)
 {
 	struct ext_fs *fs = search->inode->fs;
 	uint64_t room = room_for(search->inode);
-	int got;
 
 	search->nothing = -ENOSPC;
 	if (room == 0 || fs->pending_lost)
@@ -368,7 +368,8 @@ static int allocate(struct search *search, uint64_t goal)
 		search->count = (uint32_t)room;
 	if (search->count > fs->super.s_blocks_per_group)
 		search->count = fs->super.s_blocks_per_group;
-	got = search_all(search, goal);
+	int got = search_all(search, goal);
+
 	return got == 0 ? search->nothing : got;
 }
 
@@ -436,7 +437,7 @@ static int check_unused(const struct ext_inode *inode, uint64_t block)
 {
 	const struct ext_fs *fs = inode->fs;
 	struct cached_block *cached = bcache_find(fs->device, block, fs->summary.block_size);
-	bool used = cached != NULL && (cached->references > 1 || cached->transaction != NULL);
+	bool used = cached && (cached->references > 1 || cached->transaction);
 
 	bcache_put(cached);
 	return used ? ext_corrupt_inode(inode, "block %ju was free, and is in use", block) : 0;
@@ -446,20 +447,20 @@ int ext_metadata_allocate(struct ext_inode *inode, uint64_t goal, struct cached_
 {
 	struct ext_fs *fs = inode->fs;
 	struct search search = { .inode = inode, .count = 1 };
-	uint64_t block;
-	int error, got = allocate(&search, goal);
+	int got = allocate(&search, goal);
 
 	if (got < 0)
 		return got;
-	block = search.first;
-	error = check_unused(inode, block);
+	uint64_t block = search.first;
+	int error = check_unused(inode, block);
+
 	if (error) { /* its bitmap is right now */
 		ext_count_freed(inode, 1);
 		return error;
 	}
 	error = bcache_get_zeroed(fs->device, block, fs->summary.block_size, out);
 	if (!error) {
-		(*out)->is_first = fs->journal == NULL; /* before the inode that gets it */
+		(*out)->is_first = !fs->journal; /* before the inode that gets it */
 		error = ext_change(fs, *out);
 		if (error)
 			bcache_put(*out);

@@ -81,11 +81,11 @@ struct ext_xattr_entry *ext_attribute_find(const struct ext_attributes *place,
 	struct ext_xattr_entry *entry;
 	uint32_t at = place->first;
 
-	if (place->buffer == NULL)
+	if (!place->buffer)
 		return NULL;
 	do
 		entry = ext_attribute_next(place, &at);
-	while (entry != NULL && ext_attribute_compare(name, entry) != 0);
+	while (entry && ext_attribute_compare(name, entry) != 0);
 	return entry;
 }
 
@@ -97,7 +97,7 @@ static bool entries_valid(const struct ext_attributes *place, uint32_t *end)
 	const struct ext_xattr_entry *entry;
 	uint32_t at = place->first;
 
-	while ((entry = ext_attribute_next(place, &at)) != NULL)
+	while ((entry = ext_attribute_next(place, &at)))
 		if (at + END_BYTES > place->size || entry->e_value_inum != 0)
 			return false;
 	*end = at + END_BYTES;
@@ -110,7 +110,7 @@ static bool values_valid(const struct ext_attributes *place, uint32_t end)
 	const struct ext_xattr_entry *entry;
 	uint32_t at = place->first, room = place->size - end;
 
-	while ((entry = ext_attribute_next(place, &at)) != NULL) {
+	while ((entry = ext_attribute_next(place, &at))) {
 		uint32_t size = entry->e_value_size, offset = entry->e_value_offs;
 
 		if (size == 0)
@@ -139,16 +139,17 @@ int ext_attributes_in_inode(const struct ext_inode *inode, struct ext_attributes
 {
 	struct ext_fs *fs = inode->fs;
 	struct ext_disk_inode_large *disk;
-	uint32_t magic, from;
-	int error;
+	uint32_t magic;
 
 	*out = (struct ext_attributes){ 0 };
 	if (fs->inode_size == EXT_OLD_INODE_SIZE)
 		return 0;
-	error = ext_inode_block(fs, inode->number, &out->buffer, &disk);
+	int error = ext_inode_block(fs, inode->number, &out->buffer, &disk);
+
 	if (error)
 		return error;
-	from = EXT_OLD_INODE_SIZE + disk->i_extra_isize + (uint32_t)sizeof(magic);
+	uint32_t from = EXT_OLD_INODE_SIZE + disk->i_extra_isize + (uint32_t)sizeof(magic);
+
 	if (disk->i_extra_isize == 0 || disk->i_extra_isize % 4 != 0 ||
 	    from + END_BYTES > fs->inode_size) {
 		bcache_put(out->buffer);
@@ -166,7 +167,6 @@ int ext_attributes_in_inode(const struct ext_inode *inode, struct ext_attributes
 static int check_header(const struct ext_inode *inode, const struct cached_block *buffer)
 {
 	const struct ext_xattr_header *header = (const struct ext_xattr_header *)buffer->data;
-	uint32_t sum;
 
 	if (header->h_magic != EXT_XATTR_MAGIC || header->h_blocks != 1 || header->h_refcount == 0)
 		return ext_corrupt_inode(
@@ -174,7 +174,8 @@ static int check_header(const struct ext_inode *inode, const struct cached_block
 		    buffer->block, header->h_magic, header->h_blocks, header->h_refcount);
 	if (!ext_has_checksums(inode->fs))
 		return 0;
-	sum = ext_attributes_checksum(inode->fs, buffer->block, buffer->data);
+	uint32_t sum = ext_attributes_checksum(inode->fs, buffer->block, buffer->data);
+
 	if (header->h_checksum == sum)
 		return 0;
 	ext_corrupt_inode(inode, "attributes in block %ju: " EXT_CHECKSUM_WRONG, buffer->block,
@@ -185,12 +186,12 @@ static int check_header(const struct ext_inode *inode, const struct cached_block
 int ext_attributes_in_block(const struct ext_inode *inode, struct ext_attributes *out)
 {
 	struct ext_fs *fs = inode->fs;
-	int error;
 
 	*out = (struct ext_attributes){ .is_block = true };
 	if (inode->attributes == 0)
 		return 0;
-	error = ext_check_run(inode, inode->attributes, 1);
+	int error = ext_check_run(inode, inode->attributes, 1);
+
 	if (!error)
 		error = ext_block_read(fs, inode->attributes, BLOCK_OTHER, &out->buffer);
 	if (error)
@@ -217,7 +218,7 @@ static int copy_value(const struct ext_attributes *place, const struct ext_attri
 {
 	const struct ext_xattr_entry *entry = ext_attribute_find(place, name);
 
-	if (entry == NULL)
+	if (!entry)
 		return -ENODATA;
 	if (size > 0 && size < entry->e_value_size)
 		return -ERANGE;
@@ -247,13 +248,13 @@ int ext_attribute_get(const struct ext_inode *inode, const char *name, void *val
 static int add_name(const struct ext_xattr_entry *entry, char *names, uint32_t size, uint32_t *used)
 {
 	unsigned i = 0;
-	uint32_t bytes;
 
 	while (i < PREFIXES && prefixes[i].number != entry->e_name_index)
 		i++;
 	if (i == PREFIXES)
 		return 0;
-	bytes = prefixes[i].length + entry->e_name_len + 1u;
+	uint32_t bytes = prefixes[i].length + entry->e_name_len + 1u;
+
 	if (size > 0 && bytes > size - *used)
 		return -ERANGE;
 	if (size > 0) {
@@ -273,13 +274,12 @@ int ext_attribute_list(const struct ext_inode *inode, char *names, uint32_t size
 	int error = 0;
 
 	for (unsigned i = 0; i < 2 && !error; i++) {
-		uint32_t at;
-
 		error = places[i](inode, &place);
-		if (error || place.buffer == NULL)
+		if (error || !place.buffer)
 			continue;
-		at = place.first;
-		while (!error && (entry = ext_attribute_next(&place, &at)) != NULL)
+		uint32_t at = place.first;
+
+		while (!error && (entry = ext_attribute_next(&place, &at)))
 			error = add_name(entry, names, size, &used);
 		bcache_put(place.buffer);
 	}

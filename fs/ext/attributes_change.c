@@ -56,7 +56,7 @@ static uint32_t block_hash(const struct ext_attributes *place)
 	uint32_t at = place->first, hash = 0;
 	const struct ext_xattr_entry *entry;
 
-	while ((entry = ext_attribute_next(place, &at)) != NULL) {
+	while ((entry = ext_attribute_next(place, &at))) {
 		if (entry->e_hash == 0)
 			return 0;
 		hash = turn(hash, 16) ^ entry->e_hash;
@@ -96,12 +96,12 @@ static int build(struct job *job, const struct ext_attributes *from, const void 
 	uint32_t at = from->first;
 	int error = 0;
 
-	while (!error && from->buffer != NULL && (entry = ext_attribute_next(from, &at)) != NULL) {
+	while (!error && from->buffer && (entry = ext_attribute_next(from, &at))) {
 		const struct ext_attribute_name old = { entry->e_name, entry->e_name_len,
 							entry->e_name_index };
 		int order = ext_attribute_compare(&job->name, entry);
 
-		if (value != NULL && (order == 0 || (order < 0 && from->is_block))) {
+		if (value && (order == 0 || (order < 0 && from->is_block))) {
 			error = add(job, &job->name, value, job->size);
 			value = NULL;
 		}
@@ -109,7 +109,7 @@ static int build(struct job *job, const struct ext_attributes *from, const void 
 			error =
 			    add(job, &old, from->data + entry->e_value_offs, entry->e_value_size);
 	}
-	if (value != NULL && !error)
+	if (value && !error)
 		error = add(job, &job->name, value, job->size);
 	return error;
 }
@@ -128,12 +128,12 @@ static int put_in_inode(struct job *job, const void *value)
 {
 	const struct ext_attributes *body = &job->body;
 	uint32_t magic = EXT_XATTR_MAGIC;
-	int error;
 
-	if (body->buffer == NULL)
+	if (!body->buffer)
 		return -ENOSPC;
 	begin_building(job, 0, body->size, false);
-	error = build(job, body, value);
+	int error = build(job, body, value);
+
 	if (error)
 		return error;
 	if (job->at == 0)
@@ -176,14 +176,14 @@ static int block_to_write(struct job *job, struct cached_block **out)
 {
 	struct ext_inode *inode = job->inode;
 	struct cached_block *old = job->block.buffer;
-	int error;
 
-	if (old != NULL && header_of(old)->h_refcount == 1) {
+	if (old && header_of(old)->h_refcount == 1) {
 		*out = old;
 		return ext_change(inode->fs, old);
 	}
-	error = ext_metadata_allocate(inode, ext_inode_goal(inode), out);
-	if (error || old == NULL)
+	int error = ext_metadata_allocate(inode, ext_inode_goal(inode), out);
+
+	if (error || !old)
 		return error;
 	error = leave_block(inode, old);
 	job->block.buffer = NULL;
@@ -210,10 +210,10 @@ static int put_in_block(struct job *job, const void *value)
 	struct ext_fs *fs = inode->fs;
 	struct ext_xattr_header *header = (struct ext_xattr_header *)job->built.data;
 	struct cached_block *buffer;
-	int error;
 
 	begin_building(job, sizeof(*header), fs->summary.block_size, true);
-	error = build(job, &job->block, value);
+	int error = build(job, &job->block, value);
+
 	if (!error && job->at == sizeof(*header)) {
 		buffer = job->block.buffer;
 		job->block.buffer = NULL;
@@ -241,17 +241,16 @@ static int put_in_block(struct job *job, const void *value)
 static bool has_value(const struct job *job, const struct ext_attributes *place,
 		      const struct ext_xattr_entry *entry)
 {
-	return entry != NULL && job->value != NULL && entry->e_value_size == job->size &&
+	return entry && job->value && entry->e_value_size == job->size &&
 	       memcmp(place->data + entry->e_value_offs, job->value, job->size) == 0;
 }
 
 static int change_places(struct job *job, bool in_body, bool in_block)
 {
-	int error;
-
-	if (job->value == NULL)
+	if (!job->value)
 		return in_body ? put_in_inode(job, NULL) : put_in_block(job, NULL);
-	error = put_in_inode(job, job->value);
+	int error = put_in_inode(job, job->value);
+
 	if (!error)
 		return in_block ? put_in_block(job, NULL) : 0;
 	if (error != -ENOSPC)
@@ -264,21 +263,22 @@ static int change_opened(struct job *job, enum ext_attribute_flags flags)
 {
 	const struct ext_xattr_entry *in_body = ext_attribute_find(&job->body, &job->name);
 	const struct ext_xattr_entry *in_block = ext_attribute_find(&job->block, &job->name);
-	bool exists = in_body != NULL || in_block != NULL;
-	int error, written;
+	bool exists = in_body || in_block;
 
 	if (exists && flags & EXT_ATTRIBUTE_CREATE)
 		return -EEXIST;
-	if (!exists && (flags & EXT_ATTRIBUTE_REPLACE || job->value == NULL))
+	if (!exists && (flags & EXT_ATTRIBUTE_REPLACE || !job->value))
 		return -ENODATA;
 	if (job->size > PAGE_SIZE)
 		return -ENOSPC;
 	if (has_value(job, &job->body, in_body) || has_value(job, &job->block, in_block))
 		return 0;
-	error = change_places(job, in_body != NULL, in_block != NULL);
+	int error = change_places(job, in_body, in_block);
+
 	if (!error)
 		job->inode->changed = ext_inode_now(job->inode);
-	written = ext_inode_write(job->inode);
+	int written = ext_inode_write(job->inode);
+
 	return error ? error : written;
 }
 
@@ -324,7 +324,7 @@ int ext_attribute_set(struct ext_inode *inode, const char *name, const void *val
 	if (error)
 		return error;
 	job.built.data = page_alloc(0);
-	if (job.built.data == NULL)
+	if (!job.built.data)
 		return -ENOMEM;
 	error = change_once(&job, flags);
 	if (error == -ENOSPC && size <= PAGE_SIZE && ext_commit_for_space(inode->fs))
@@ -338,5 +338,5 @@ int ext_attributes_release(struct ext_inode *inode)
 	struct ext_attributes place;
 	int error = ext_attributes_in_block(inode, &place);
 
-	return error || place.buffer == NULL ? error : leave_block(inode, place.buffer);
+	return error || !place.buffer ? error : leave_block(inode, place.buffer);
 }

@@ -25,7 +25,7 @@
 /* Thirty-two bits, those that are looked for as ones. */
 static uint32_t word_at(const uint32_t *a, const uint32_t *b, uint32_t at, bool value)
 {
-	uint32_t word = a[at / 32] | (b == NULL ? 0 : b[at / 32]);
+	uint32_t word = a[at / 32] | (b ? b[at / 32] : 0);
 
 	return value ? word : ~word;
 }
@@ -217,14 +217,14 @@ static bool was_shorter(const struct ext_fs *fs, uint32_t group, const struct ab
 static int check_never_written(const struct ext_fs *fs, uint32_t group, const struct about *of)
 {
 	struct cached_block *old;
-	bool is_there;
 	int error = ext_has_checksums(fs) ? ext_block_read(fs, of->block, BLOCK_OTHER, &old) : 0;
 
 	if (error || !ext_has_checksums(fs))
 		return error;
-	is_there = checksum_of(fs, of, old->data) == of->checksum &&
-		   count_zeros(old->data, of->bits) != of->free &&
-		   !was_shorter(fs, group, of, old->data);
+	bool is_there = checksum_of(fs, of, old->data) == of->checksum &&
+			count_zeros(old->data, of->bits) != of->free &&
+			!was_shorter(fs, group, of, old->data);
+
 	bcache_put(old);
 	return is_there ? ext_corrupt(fs, of->name, "group %u: new, but it is on the disk", group)
 			: 0;
@@ -270,12 +270,11 @@ static bool has_flags(const struct ext_fs *fs)
 static int get_old(const struct ext_fs *fs, uint32_t group, enum ext_bitmap kind,
 		   const struct about *of, struct cached_block **out)
 {
-	int error;
-
 	if (!ext_range_valid(fs, of->block, 1))
 		return ext_corrupt(fs, of->name, "group %u: block %ju is outside the file system",
 				   group, of->block);
-	error = ext_block_read(fs, of->block, BLOCK_OTHER, out);
+	int error = ext_block_read(fs, of->block, BLOCK_OTHER, out);
+
 	if (error)
 		return error;
 	return (*out)->verified ? 0 : check(fs, group, kind, of, (*out)->data);
@@ -318,11 +317,11 @@ int ext_bitmap_get(struct ext_fs *fs, uint32_t group, struct ext_group_desc *des
 	int error =
 	    ext_bitmap_is_bad(fs, group, kind) ? -EUCLEAN : ext_group_read(fs, group, descriptor);
 	struct cached_block *bitmap = NULL;
-	struct about of;
 
 	if (error)
 		return error;
-	of = about(fs, group, descriptor, kind);
+	struct about of = about(fs, group, descriptor, kind);
+
 	if (has_flags(fs) && descriptor->bg_flags & of.uninit && ext_range_valid(fs, of.block, 1))
 		error = get_new(fs, group, descriptor, kind, &of, &bitmap);
 	else
@@ -376,13 +375,13 @@ int ext_bitmap_change(struct ext_fs *fs, uint32_t group, struct ext_group_desc *
 		      uint32_t count, bool value)
 {
 	struct about of = about(fs, group, descriptor, kind);
-	int error;
 
 	if (count > of.bits || first > of.bits - count ||
 	    ext_bits_find(bitmap->data, NULL, first, first + count, value) < first + count)
 		return ext_corrupt(fs, of.name, "group %u: of %u to %u not all are %s", group,
 				   first, first + count - 1, value ? "free" : "in use");
-	error = ext_change(fs, bitmap);
+	int error = ext_change(fs, bitmap);
+
 	if (error)
 		return error;
 	fill(bitmap->data, first, count, value);

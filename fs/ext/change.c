@@ -62,7 +62,7 @@ int ext_begin(struct ext_fs *fs, uint32_t blocks)
 
 	if (!error && fs->nesting == 0 && fs->pending_lost)
 		error = ext_commit(fs); /* nothing may be allocated before it */
-	if (!error && fs->journal != NULL)
+	if (!error && fs->journal)
 		error = journal_begin(fs->journal, room_for(fs, blocks));
 	if (!error)
 		fs->nesting++;
@@ -75,13 +75,13 @@ void ext_end(struct ext_fs *fs)
 	if (fs->nesting == 1)
 		put_super(fs);
 	fs->nesting--;
-	if (fs->journal != NULL)
+	if (fs->journal)
 		journal_end(fs->journal);
 }
 
 int ext_change(struct ext_fs *fs, struct cached_block *buffer)
 {
-	if (fs->journal != NULL)
+	if (fs->journal)
 		return journal_change(fs->journal, buffer);
 	bcache_mark_dirty(buffer);
 	return 0;
@@ -91,7 +91,7 @@ int ext_extend(struct ext_fs *fs, uint32_t blocks)
 {
 	int error = fs->failed ? -EROFS : put_super(fs);
 
-	if (error || fs->journal == NULL)
+	if (error || !fs->journal)
 		return error;
 	return journal_extend(fs->journal, room_for(fs, blocks));
 }
@@ -99,7 +99,7 @@ int ext_extend(struct ext_fs *fs, uint32_t blocks)
 /* Without a journal only the cache knows of them. */
 int ext_forget(struct ext_fs *fs, uint64_t first, uint32_t count)
 {
-	if (fs->journal != NULL)
+	if (fs->journal)
 		return journal_revoke(fs->journal, first, count);
 	bcache_forget(fs->device, first, count, fs->summary.block_size);
 	return 0;
@@ -121,16 +121,16 @@ int ext_commit(struct ext_fs *fs)
 
 	if (!fs->writable)
 		return 0;
-	if (fs->super_changed && fs->journal != NULL)
+	if (fs->super_changed && fs->journal)
 		error = journal_begin(fs->journal, 1);
 	if (!error && fs->super_changed) {
 		error = put_super(fs);
-		if (fs->journal != NULL)
+		if (fs->journal)
 			journal_end(fs->journal);
 	}
 	if (error)
 		return error;
-	return fs->journal != NULL ? journal_commit(fs->journal) : write_all(fs);
+	return fs->journal ? journal_commit(fs->journal) : write_all(fs);
 }
 
 bool ext_commit_for_space(struct ext_fs *fs)

@@ -75,13 +75,13 @@ uint16_t ext_group_checksum(const struct ext_fs *fs, uint32_t group,
 {
 	const size_t at = offsetof(struct ext_group_desc, bg_checksum);
 	const uint8_t *bytes = (const uint8_t *)descriptor;
-	uint16_t crc;
 
 	if (ext_has_checksums(fs))
 		return group_crc32c(fs, group, descriptor);
 	if (!ext_has_ro_compat(fs, EXT_RO_COMPAT_GDT_CSUM))
 		return 0;
-	crc = crc16(0xFFFF, fs->super.s_uuid, sizeof(fs->super.s_uuid));
+	uint16_t crc = crc16(0xFFFF, fs->super.s_uuid, sizeof(fs->super.s_uuid));
+
 	crc = crc16(crc, &group, sizeof(group));
 	crc = crc16(crc, bytes, at);
 	if (fs->summary.descriptor_size > EXT_DESCRIPTOR_SMALL)
@@ -148,11 +148,12 @@ int ext_extent_verify(const struct ext_inode *inode, const struct cached_block *
 {
 	const struct ext_extent_node *node = (const struct ext_extent_node *)buffer->data;
 	const uint8_t *end = (const uint8_t *)&node->entries[node->header.eh_max];
-	uint32_t found = ((const struct ext_extent_tail *)end)->et_checksum, checksum;
+	uint32_t found = ((const struct ext_extent_tail *)end)->et_checksum;
 
 	if (!ext_has_checksums(inode->fs))
 		return 0;
-	checksum = crc32c(ext_inode_seed(inode), node, (size_t)(end - buffer->data));
+	uint32_t checksum = crc32c(ext_inode_seed(inode), node, (size_t)(end - buffer->data));
+
 	if (found == checksum)
 		return 0;
 	ext_corrupt_inode(inode, "extent node in block %ju: " EXT_CHECKSUM_WRONG, buffer->block,

@@ -50,7 +50,6 @@ static int fill_directory(struct ext_inode *inode, const struct contents *conten
 static int fill_symlink(struct ext_inode *inode, const struct contents *contents)
 {
 	struct cached_block *buffer;
-	int error;
 
 	inode->size = contents->target_length;
 	if (ext_is_short_symlink(inode)) {
@@ -59,7 +58,8 @@ static int fill_symlink(struct ext_inode *inode, const struct contents *contents
 		memcpy(inode->map, contents->target, contents->target_length);
 		return 0;
 	}
-	error = ext_block_add(inode, 0, &buffer);
+	int error = ext_block_add(inode, 0, &buffer);
+
 	if (error)
 		return error;
 	memcpy(buffer->data, contents->target, contents->target_length);

@@ -72,7 +72,7 @@ static void seal(struct cached_block *buffer)
 {
 	uint32_t sum = buffer->seal_seed, *place = checksum(buffer, buffer->seal_at, &sum);
 
-	if (place != NULL)
+	if (place)
 		*place = sum;
 }
 
@@ -98,7 +98,7 @@ static int walk(const struct ext_inode *directory, uint32_t logical, uint8_t *da
 
 	for (uint32_t at = 0; at < end && result == 0; at += entry->rec_len) {
 		entry = ext_entry_at(directory, data, at, end);
-		if (entry == NULL)
+		if (!entry)
 			return -EUCLEAN;
 		result = visit(context, entry, logical, at);
 	}
@@ -116,14 +116,15 @@ static int check_visit(void *directory, const struct ext_dir_entry_2 *entry, uin
 static int check_block(const struct ext_inode *directory, uint32_t logical,
 		       struct cached_block *buffer)
 {
-	uint32_t at = ext_directory_index(directory, logical, buffer->data), sum, *place;
+	uint32_t at = ext_directory_index(directory, logical, buffer->data);
 	int error = walk(directory, logical, buffer->data, check_visit, (void *)directory);
 
 	if (error || !ext_has_checksums(directory->fs))
 		return error;
-	sum = ext_inode_seed(directory);
-	place = checksum(buffer, at, &sum);
-	if (place != NULL && *place == sum)
+	uint32_t sum = ext_inode_seed(directory);
+	uint32_t *place = checksum(buffer, at, &sum);
+
+	if (place && *place == sum)
 		return 0;
 	ext_corrupt_inode(directory, "directory block %u: checksum", logical);
 	return -EBADMSG;
@@ -163,10 +164,10 @@ int ext_directory_walk(const struct ext_inode *directory, uint32_t logical,
 int ext_directory_grow(struct ext_inode *directory, uint32_t *logical, struct cached_block **out)
 {
 	struct ext_packer packer = { 0 };
-	int error, written;
 
 	*logical = ext_directory_blocks(directory);
-	error = ext_block_add(directory, *logical, out);
+	int error = ext_block_add(directory, *logical, out);
+
 	if (!error) {
 		packer.data = (*out)->data;
 		ext_pack_end(directory->fs, &packer);
@@ -174,6 +175,7 @@ int ext_directory_grow(struct ext_inode *directory, uint32_t *logical, struct ca
 		(*out)->verified = true;
 		directory->size += directory->fs->summary.block_size;
 	}
-	written = ext_inode_write(directory);
+	int written = ext_inode_write(directory);
+
 	return error ? error : written;
 }

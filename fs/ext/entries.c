@@ -122,7 +122,7 @@ int ext_entry_find(const struct ext_inode *directory, struct ext_slot *slot,
 	slot->previous = 0;
 	for (slot->at = 0; slot->at < end; slot->at += entry->rec_len) {
 		entry = ext_entry_at(directory, slot->buffer->data, slot->at, end);
-		if (entry == NULL)
+		if (!entry)
 			return -EUCLEAN;
 		if (entry->inode != 0 && entry->name_len == name->length &&
 		    entry->name[last] == name->text[last] &&
@@ -140,7 +140,7 @@ int ext_entry_room(const struct ext_inode *directory, struct ext_slot *slot, uin
 
 	for (slot->at = 0; slot->at < end; slot->at += entry->rec_len) {
 		entry = ext_entry_at(directory, slot->buffer->data, slot->at, end);
-		if (entry == NULL)
+		if (!entry)
 			return -EUCLEAN;
 		if (entry->rec_len - used_bytes(entry) >= bytes)
 			return 0;
@@ -189,13 +189,15 @@ void ext_entry_put(struct ext_slot *slot, const struct ext_name *name,
 
 void ext_entry_drop(struct ext_slot *slot)
 {
-	struct ext_dir_entry_2 *entry = entry_of(slot), *previous;
+	struct ext_dir_entry_2 *entry = entry_of(slot);
 
 	if (slot->previous == slot->at) {
 		entry->inode = 0;
 		return;
 	}
-	previous = (struct ext_dir_entry_2 *)(slot->buffer->data + slot->previous);
+	struct ext_dir_entry_2 *previous =
+	    (struct ext_dir_entry_2 *)(slot->buffer->data + slot->previous);
+
 	previous->rec_len += entry->rec_len;
 }
 

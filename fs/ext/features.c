@@ -57,7 +57,7 @@ static void say_features(const struct ext_fs *fs, uint32_t features, const char 
 			continue;
 		snprintk(number, sizeof(number), "FEATURE_%c%u", class, bit);
 		printk("%s: unsupported feature %s: %s\n", fs->device->name,
-		       names[bit] != NULL ? names[bit] : number, consequence);
+		       names[bit] ? names[bit] : number, consequence);
 	}
 }
 

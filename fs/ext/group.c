@@ -52,12 +52,12 @@ static int get_descriptor(const struct ext_fs *fs, uint32_t group, struct cached
 	uint32_t size = fs->summary.descriptor_size;
 	uint32_t in_block = fs->summary.block_size / size;
 	uint64_t block = descriptor_block(fs, group / in_block);
-	int error;
 
 	if (!ext_range_valid(fs, block, 1))
 		return ext_corrupt(fs, "descriptors", "block %ju is outside the file system",
 				   block);
-	error = ext_block_read(fs, block, BLOCK_OTHER, buffer);
+	int error = ext_block_read(fs, block, BLOCK_OTHER, buffer);
+
 	if (error)
 		return error;
 	if (!(*buffer)->verified)

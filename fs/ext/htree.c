@@ -44,15 +44,15 @@ static int enter_node(struct ext_tree *tree, uint32_t logical)
 {
 	struct ext_tree_node *node = &tree->nodes[tree->held];
 	const struct ext_inode *directory = tree->directory;
-	uint32_t at;
-	int error;
 
 	if (!block_possible(tree, logical))
 		return ext_corrupt_inode(directory, "hash tree leads to block %u", logical);
-	error = ext_directory_block(directory, logical, &node->buffer);
+	int error = ext_directory_block(directory, logical, &node->buffer);
+
 	if (error)
 		return error;
-	at = ext_directory_index(directory, logical, node->buffer->data);
+	uint32_t at = ext_directory_index(directory, logical, node->buffer->data);
+
 	node->entries = (union ext_dx_entry *)(node->buffer->data + at);
 	node->logical = logical;
 	node->limit = node->entries->limit;
@@ -68,14 +68,14 @@ static int enter_node(struct ext_tree *tree, uint32_t logical)
 
 int ext_tree_open(const struct ext_inode *directory, struct ext_tree *tree)
 {
-	const struct ext_dx_root_info *info;
-	int error;
-
 	*tree = (struct ext_tree){ .directory = directory };
-	error = enter_node(tree, 0);
+	int error = enter_node(tree, 0);
+
 	if (error)
 		return error;
-	info = (const struct ext_dx_root_info *)(tree->nodes[0].buffer->data + EXT_DX_ROOT_AT);
+	const struct ext_dx_root_info *info =
+	    (const struct ext_dx_root_info *)(tree->nodes[0].buffer->data + EXT_DX_ROOT_AT);
+
 	tree->version = info->hash_version;
 	tree->levels = info->indirect_levels + 1u;
 	if (info->reserved_zero != 0 || info->info_length != sizeof(*info) ||
@@ -139,7 +139,6 @@ int ext_tree_seek(struct ext_tree *tree, uint32_t hash)
 int ext_tree_next(struct ext_tree *tree, uint32_t *begins)
 {
 	struct ext_tree_node *node = &tree->nodes[tree->held - 1];
-	int error;
 
 	while (node->at + 1 == node->count) {
 		if (tree->held == 1)
@@ -148,7 +147,8 @@ int ext_tree_next(struct ext_tree *tree, uint32_t *begins)
 		node--;
 	}
 	*begins = node->entries[++node->at].hash;
-	error = descend(tree, 0);
+	int error = descend(tree, 0);
+
 	return error ? error : 1;
 }
 
@@ -168,14 +168,13 @@ int ext_tree_leaf(const struct ext_tree *tree, struct cached_block **out)
 int ext_tree_look(const struct ext_tree *tree, const struct ext_name *name, uint32_t bytes,
 		  struct ext_slot *slot)
 {
-	int error;
-
 	slot->logical = tree->leaf;
-	error = ext_tree_leaf(tree, &slot->buffer);
+	int error = ext_tree_leaf(tree, &slot->buffer);
+
 	if (error)
 		return error;
-	error = name != NULL ? ext_entry_find(tree->directory, slot, name)
-			     : ext_entry_room(tree->directory, slot, bytes);
+	error = name ? ext_entry_find(tree->directory, slot, name)
+		     : ext_entry_room(tree->directory, slot, bytes);
 	if (error)
 		bcache_put(slot->buffer);
 	return error;

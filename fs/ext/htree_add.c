@@ -96,7 +96,6 @@ static void seal_node(const struct ext_inode *directory, const struct ext_tree_n
 static int deepen(struct ext_inode *directory, struct ext_tree *tree)
 {
 	struct ext_tree_node *root = &tree->nodes[0], *node = &tree->nodes[1];
-	struct ext_dx_root_info *info;
 	int error = new_node(directory, node);
 
 	if (error)
@@ -106,7 +105,9 @@ static int deepen(struct ext_inode *directory, struct ext_tree *tree)
 	root->at = 0;
 	root->entries->block = node->logical;
 	set_count(root, 1);
-	info = (struct ext_dx_root_info *)(root->buffer->data + EXT_DX_ROOT_AT);
+	struct ext_dx_root_info *info =
+	    (struct ext_dx_root_info *)(root->buffer->data + EXT_DX_ROOT_AT);
+
 	info->indirect_levels = 1;
 	tree->levels = tree->held = 2;
 	seal_node(directory, root);
@@ -188,12 +189,11 @@ static unsigned sort_names(const struct ext_tree *tree, const struct cached_bloc
 
 	memcpy(work->copy, leaf->data, fs->summary.block_size);
 	for (uint32_t at = 0; at < end; at += entry->rec_len) {
-		struct ext_name name;
-
 		entry = (const struct ext_dir_entry_2 *)(work->copy + at);
 		if (entry->inode == 0)
 			continue;
-		name = (struct ext_name){ entry->name, entry->name_len };
+		struct ext_name name = (struct ext_name){ entry->name, entry->name_len };
+
 		work->names[count++] = (struct sorted){
 			.hash = ext_name_hash(fs, tree->version, &name),
 			.at = (uint16_t)at,
@@ -236,19 +236,20 @@ static int split_names(struct ext_inode *directory, struct ext_tree *tree,
 		       struct cached_block *leaf, struct workspace *work, uint32_t hash)
 {
 	struct ext_tree_node *node = &tree->nodes[tree->held - 1];
-	unsigned count = sort_names(tree, leaf, work), middle;
+	unsigned count = sort_names(tree, leaf, work);
 	struct cached_block *upper;
-	uint32_t logical, begins;
-	int error;
+	uint32_t logical;
 
 	if (count < 2)
 		return ext_corrupt_inode(directory, "directory block %u: full with %u names",
 					 tree->leaf, count);
-	error = ext_directory_grow(directory, &logical, &upper);
+	int error = ext_directory_grow(directory, &logical, &upper);
+
 	if (error)
 		return error;
-	middle = middle_of(work->names, count);
-	begins = work->names[middle].hash;
+	unsigned middle = middle_of(work->names, count);
+	uint32_t begins = work->names[middle].hash;
+
 	fill_leaf(directory, tree->leaf, leaf, work, 0, middle);
 	fill_leaf(directory, logical, upper, work, middle, count);
 	bcache_put(upper);
@@ -265,11 +266,11 @@ static int split_leaf(struct ext_inode *directory, struct ext_tree *tree, uint32
 {
 	struct workspace *work = page_alloc(WORKSPACE_ORDER);
 	struct cached_block *leaf;
-	int error;
 
-	if (work == NULL)
+	if (!work)
 		return -ENOMEM;
-	error = ext_tree_leaf(tree, &leaf);
+	int error = ext_tree_leaf(tree, &leaf);
+
 	if (!error) {
 		error = ext_change(directory->fs, leaf);
 		if (!error)
@@ -349,18 +350,18 @@ static void write_root(const struct ext_inode *directory, struct cached_block *r
 static int split_root(struct ext_inode *directory, struct cached_block *root)
 {
 	struct ext_packer packer = { 0 };
-	const struct ext_dir_entry_2 *entry;
 	struct cached_block *leaf;
 	uint32_t logical, end = ext_directory_end(directory, 0, root->data);
-	int error;
 
 	if (!dots_first(directory, root->data))
 		return ext_corrupt_inode(directory, "directory does not begin with . and ..");
-	error = ext_directory_grow(directory, &logical, &leaf);
+	int error = ext_directory_grow(directory, &logical, &leaf);
+
 	if (error)
 		return error;
 	packer.data = leaf->data;
-	entry = (const struct ext_dir_entry_2 *)(root->data + 12);
+	const struct ext_dir_entry_2 *entry = (const struct ext_dir_entry_2 *)(root->data + 12);
+
 	for (uint32_t at = 12 + entry->rec_len; at < end; at += entry->rec_len) {
 		entry = (const struct ext_dir_entry_2 *)(root->data + at);
 		ext_pack(&packer, entry);

@@ -215,12 +215,12 @@ int ext_inode_load(struct ext_fs *fs, uint32_t number, struct ext_inode *out)
 {
 	struct ext_disk_inode_large *disk;
 	struct cached_block *buffer;
-	int error;
 
 	/* Inode 0 does not exist: in a directory it marks an entry that is not in use. */
 	if (number == 0 || number > fs->summary.inodes)
 		return -EINVAL;
-	error = ext_inode_block(fs, number, &buffer, &disk);
+	int error = ext_inode_block(fs, number, &buffer, &disk);
+
 	if (error)
 		return error;
 	out->fs = fs;

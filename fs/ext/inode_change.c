@@ -40,7 +40,7 @@ static uint32_t split_time(int64_t time, uint32_t *extra)
 	uint32_t nanoseconds;
 	int64_t seconds = ext_seconds(time, &nanoseconds);
 
-	if (extra != NULL)
+	if (extra)
 		*extra = nanoseconds << 2 | (uint32_t)((seconds - (int32_t)seconds) >> 32 & 3);
 	return (uint32_t)seconds;
 }
@@ -113,11 +113,11 @@ static void seal(struct cached_block *buffer)
 	const struct ext_fs *fs = buffer->seal_for;
 
 	for (uint32_t left = buffer->seal_at; left != 0; left &= left - 1) {
-		uint32_t place = (uint32_t)__builtin_ctz(left), checksum;
+		uint32_t place = (uint32_t)__builtin_ctz(left);
 		struct ext_disk_inode_large *disk =
 		    (struct ext_disk_inode_large *)(buffer->data + place * fs->inode_size);
+		uint32_t checksum = ext_inode_checksum(fs, buffer->seal_seed + place, disk);
 
-		checksum = ext_inode_checksum(fs, buffer->seal_seed + place, disk);
 		disk->first.l_i_checksum_lo = (uint16_t)checksum;
 		if (ext_inode_has(fs, disk, end))
 			disk->i_checksum_hi = (uint16_t)(checksum >> 16);

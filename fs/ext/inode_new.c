@@ -38,11 +38,11 @@ static int find_group(const struct ext_fs *fs, uint32_t first, uint32_t inodes, 
 {
 	for (uint32_t turn = 0; turn < fs->summary.groups; turn++) {
 		uint32_t group = first + turn;
-		int found;
 
 		if (group >= fs->summary.groups)
 			group -= fs->summary.groups;
-		found = has_room(fs, group, inodes, blocks);
+		int found = has_room(fs, group, inodes, blocks);
+
 		if (found < 0)
 			return found;
 		*out = group;
@@ -190,12 +190,13 @@ static int take_in_group(struct ext_fs *fs, uint32_t group, bool is_directory, u
 	uint32_t first = group == 0 ? fs->first_inode - 1 : 0;
 	struct ext_group_desc descriptor;
 	struct cached_block *bitmap;
-	uint32_t index;
 	int error = ext_bitmap_get(fs, group, &descriptor, EXT_BITMAP_INODES, &bitmap);
 
 	if (error)
 		return error;
-	index = ext_bits_find(bitmap->data, NULL, first, fs->super.s_inodes_per_group, false);
+	uint32_t index =
+	    ext_bits_find(bitmap->data, NULL, first, fs->super.s_inodes_per_group, false);
+
 	if (index == fs->super.s_inodes_per_group)
 		error = ext_corrupt(fs, "inode bitmap", "group %u: free inodes are reserved ones",
 				    group);

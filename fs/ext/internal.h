@@ -224,7 +224,7 @@ bool ext_commit_for_space(struct ext_fs *fs);
 /* The time, in ns since 1970, and as an inode keeps it. */
 static inline int64_t ext_now(const struct ext_fs *fs)
 {
-	return fs->options.now == NULL ? 0 : (int64_t)fs->options.now();
+	return fs->options.now ? (int64_t)fs->options.now() : 0;
 }
 static inline int64_t ext_inode_now(const struct ext_inode *inode)
 {

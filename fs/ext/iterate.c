@@ -287,16 +287,16 @@ int ext_iterate(const struct ext_inode *directory, uint64_t *position, visitor *
 {
 	struct listing listing = { directory, position, visit, context };
 	struct batch batch = { .directory = directory };
-	int result;
 
 	if (!ext_is_directory(directory))
 		return -ENOTDIR;
 	if (!ext_is_hashed(directory))
 		return list_blocks(&listing);
 	batch.names = page_alloc(0);
-	if (batch.names == NULL)
+	if (!batch.names)
 		return -ENOMEM;
-	result = list_hashes(&batch, position, visit, context);
+	int result = list_hashes(&batch, position, visit, context);
+
 	page_free(batch.names, 0);
 	return result;
 }

@@ -56,17 +56,17 @@ static int check_target(const struct ext_inode *link, const char *target)
  * of the link. */
 static int follow(struct walk *walk, const struct ext_inode *link, struct ext_inode *here)
 {
-	int error, length;
-
 	if (walk->links++ == LINKS_MAX)
 		return -ELOOP;
 	if (link->size > (size_t)(walk->rest - walk->page))
 		return -ENAMETOOLONG;
 	walk->rest -= link->size;
-	length = ext_read(link, 0, walk->rest, (uint32_t)link->size);
+	int length = ext_read(link, 0, walk->rest, (uint32_t)link->size);
+
 	if (length < 0)
 		return length;
-	error = check_target(link, walk->rest);
+	int error = check_target(link, walk->rest);
+
 	if (error)
 		return error;
 	return *walk->rest == '/' ? ext_inode_read(link->fs, EXT_ROOT_INODE, here) : 0;
@@ -86,19 +86,19 @@ static size_t name_end(const char *path)
 static int step(struct walk *walk, struct ext_inode *here)
 {
 	struct ext_inode next;
-	size_t length;
-	int error;
 
 	if (!ext_is_directory(here))
 		return -ENOTDIR;
 	while (*walk->rest == '/')
 		walk->rest++;
-	length = name_end(walk->rest);
+	size_t length = name_end(walk->rest);
+
 	if (length == 0)
 		return 0;
 	if (length > EXT_NAME_MAX)
 		return -ENAMETOOLONG;
-	error = find(here, walk->rest, length, &next);
+	int error = find(here, walk->rest, length, &next);
+
 	if (error)
 		return error;
 	walk->rest += length;
@@ -114,17 +114,17 @@ int ext_lookup(struct ext_fs *fs, const char *path, struct ext_inode *out)
 {
 	size_t size = strlen(path) + 1;
 	struct walk walk = { .links = 0 };
-	int error;
 
 	if (size == 1)
 		return -ENOENT;
 	if (size > PAGE_SIZE)
 		return -ENAMETOOLONG;
 	walk.page = page_alloc(0);
-	if (walk.page == NULL)
+	if (!walk.page)
 		return -ENOMEM;
 	walk.rest = memcpy(walk.page + PAGE_SIZE - size, path, size);
-	error = ext_inode_read(fs, EXT_ROOT_INODE, out);
+	int error = ext_inode_read(fs, EXT_ROOT_INODE, out);
+
 	while (!error && *walk.rest != '\0')
 		error = step(&walk, out);
 	page_free(walk.page, 0);

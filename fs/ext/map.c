@@ -36,14 +36,14 @@ int ext_map_some(const struct ext_inode *inode, uint64_t logical, uint32_t count
 {
 	const struct ext_fs *fs = inode->fs;
 	uint64_t blocks = (inode->size + fs->summary.block_size - 1) >> fs->block_shift;
-	int error;
 
 	if (!ext_has_map(inode))
 		return -EINVAL;
 	*out = (struct ext_mapping){ .length = 1 };
 	if (logical >= blocks)
 		return 0;
-	error = map(inode, logical, count, out);
+	int error = map(inode, logical, count, out);
+
 	if (!error && out->length > blocks - logical)
 		out->length = blocks - logical;
 	return error;

@@ -122,10 +122,9 @@ static int free_extent(struct ext_inode *inode, uint64_t *first, uint64_t *end)
 static int free_pointers(struct ext_inode *inode, uint64_t *first, uint64_t *end)
 {
 	struct ext_mapping mapping;
-	uint64_t length;
 	int error = ext_map_all(inode, *first, &mapping);
+	uint64_t length = mapping.length < *end - *first ? mapping.length : *end - *first;
 
-	length = mapping.length < *end - *first ? mapping.length : *end - *first;
 	if (!error && mapping.physical != 0) {
 		uint32_t reach = ext_pointers_reach(inode, *first);
 		uint32_t in_group = ext_blocks_to_group_end(inode->fs, mapping.physical);

@@ -114,7 +114,6 @@ static int get_node(const struct ext_inode *inode, uint64_t block, struct cached
 int ext_extent_root(const struct ext_inode *inode)
 {
 	const struct ext_extent_node *root = (const struct ext_extent_node *)inode->map;
-
 	int error = check_header(inode, 0, root, ROOM(sizeof(inode->map)));
 
 	return error ? error : check_order(inode, 0, root);
@@ -210,7 +209,7 @@ int ext_extent_before(const struct ext_inode *inode, uint64_t logical, struct ex
 	if (error)
 		return error;
 	entry = ext_extent_find(root, logical, end);
-	for (unsigned depth = root->header.eh_depth; depth > 0 && entry != NULL; depth--) {
+	for (unsigned depth = root->header.eh_depth; depth > 0 && entry; depth--) {
 		error = ext_extent_child(inode, entry->index, depth - 1, *end, &child);
 		bcache_put(buffer);
 		if (error)
@@ -219,7 +218,7 @@ int ext_extent_before(const struct ext_inode *inode, uint64_t logical, struct ex
 		++*depth_read;
 		entry = ext_extent_find(node_in(buffer), logical, end);
 	}
-	if (entry != NULL)
+	if (entry)
 		error = ext_extent_decode(inode, &entry->extent, *end, out);
 	bcache_put(buffer);
 	return error;

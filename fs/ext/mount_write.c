@@ -17,11 +17,10 @@
 /* Writes the superblock to its place now. No transaction has it. */
 static int put_super_now(struct ext_fs *fs)
 {
-	int error;
-
 	ext_super_copy(fs);
 	bcache_mark_dirty(fs->super_buffer);
-	error = bcache_write(fs->super_buffer);
+	int error = bcache_write(fs->super_buffer);
+
 	return error || fs->options.no_barriers ? error : block_flush(fs->device);
 }
 
@@ -60,13 +59,13 @@ static int open_journal(struct ext_fs *fs)
 		.wide = ext_has_incompat(fs, EXT_INCOMPAT_64BIT),
 		.checksums = ext_has_checksums(fs),
 	};
-	int error;
 
 	if (fs->super.s_journal_dev != 0) {
 		printk("%s: the journal is on another device\n", fs->device->name);
 		return -EOPNOTSUPP;
 	}
-	error = ext_inode_read(fs, fs->super.s_journal_inum, &inode);
+	int error = ext_inode_read(fs, fs->super.s_journal_inum, &inode);
+
 	if (error)
 		return error == -EINVAL ? ext_corrupt(fs, "superblock", "journal in inode %u",
 						      fs->super.s_journal_inum)
@@ -93,14 +92,14 @@ static int replay(struct ext_fs *fs)
 int ext_journal_begin(struct ext_fs *fs, bool *replayed)
 {
 	bool recover = ext_has_incompat(fs, EXT_INCOMPAT_RECOVER);
-	int error;
 
 	*replayed = false;
 	if (!(fs->super.s_feature_compat & EXT_COMPAT_HAS_JOURNAL))
 		return recover ? ext_corrupt(fs, "needs_recovery", "but there is no journal") : 0;
 	if (fs->options.read_only && (!recover || fs->options.no_replay))
 		return 0;
-	error = open_journal(fs);
+	int error = open_journal(fs);
+
 	if (!error)
 		error = ext_own_add_journal(fs);
 	if (!error && journal_needs_recovery(fs->journal)) {
@@ -204,7 +203,7 @@ static int mark_used(struct ext_fs *fs)
 	uint32_t nanoseconds;
 
 	fs->was_valid = fs->super.s_state & EXT_STATE_VALID;
-	if (fs->journal != NULL)
+	if (fs->journal)
 		fs->super.s_feature_incompat |= EXT_INCOMPAT_RECOVER;
 	else
 		fs->super.s_state &= (uint16_t)~EXT_STATE_VALID;
@@ -224,7 +223,7 @@ int ext_write_begin(struct ext_fs *fs)
 		error = get_super(fs);
 	if (error)
 		return error;
-	if (fs->journal != NULL)
+	if (fs->journal)
 		journal_on_commit(fs->journal, committed, fs);
 	error = mark_used(fs);
 	fs->writable = !error;
@@ -242,7 +241,7 @@ int ext_write_end(struct ext_fs *fs)
 {
 	int closed = 0, error = ext_commit(fs);
 
-	if (fs->journal != NULL)
+	if (fs->journal)
 		closed = journal_close(fs->journal);
 	error = error ? error : closed;
 	fs->journal = NULL;

@@ -93,13 +93,13 @@ int ext_find(const struct ext_inode *directory, const char *name, uint32_t lengt
 {
 	struct ext_name wanted = { name, length };
 	struct ext_slot slot;
-	int error;
 
 	if (!ext_is_directory(directory))
 		return -ENOTDIR;
 	if (length > EXT_NAME_MAX)
 		return -ENAMETOOLONG;
-	error = length == 0 ? -ENOENT : ext_name_find(directory, &wanted, &slot);
+	int error = length == 0 ? -ENOENT : ext_name_find(directory, &wanted, &slot);
+
 	if (error)
 		return error;
 	*number = inode_in(&slot);

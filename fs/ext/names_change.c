@@ -22,14 +22,13 @@
 /* One more inode, unless it is there already. */
 static int add_inode(struct ext_names_change *change, struct ext_inode *inode)
 {
-	int error;
-
 	for (unsigned i = 0; i < change->count; i++)
 		if (change->inodes[i] == inode)
 			return 0;
-	if (inode == NULL)
+	if (!inode)
 		return 0;
-	error = ext_inode_pin(inode, &change->blocks[change->count]);
+	int error = ext_inode_pin(inode, &change->blocks[change->count]);
+
 	if (!error)
 		change->inodes[change->count++] = inode;
 	return error;

@@ -91,12 +91,12 @@ static int empty_file(const struct ext_inode *file)
 int ext_orphan_file_empty(struct ext_fs *fs)
 {
 	struct ext_inode file;
-	int error;
 
 	if (!(fs->super.s_feature_compat & EXT_COMPAT_ORPHAN_FILE) ||
 	    !ext_has_ro_compat(fs, EXT_RO_COMPAT_ORPHAN_PRESENT))
 		return 0;
-	error = ext_inode_read(fs, fs->super.s_orphan_file_inum, &file);
+	int error = ext_inode_read(fs, fs->super.s_orphan_file_inum, &file);
+
 	if (error == -EINVAL)
 		return ext_corrupt(fs, "superblock", "orphan file in inode %u",
 				   fs->super.s_orphan_file_inum);

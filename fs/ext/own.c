@@ -65,7 +65,7 @@ int ext_check_run(const struct ext_inode *inode, uint64_t first, uint32_t count)
 
 void ext_own_forget(struct ext_fs *fs)
 {
-	if (fs->own != NULL)
+	if (fs->own)
 		page_free(fs->own, fs->own_order);
 	fs->own = NULL;
 	fs->own_count = 0;
@@ -74,14 +74,14 @@ void ext_own_forget(struct ext_fs *fs)
 /* Makes room for one run more. */
 static int grow(struct ext_fs *fs)
 {
-	size_t size = fs->own == NULL ? 0 : (size_t)PAGE_SIZE << fs->own_order;
-	unsigned order = fs->own == NULL ? 0 : fs->own_order + 1;
+	size_t size = fs->own ? (size_t)PAGE_SIZE << fs->own_order : 0;
+	unsigned order = fs->own ? fs->own_order + 1 : 0;
 	struct ext_own *larger;
 
 	if ((fs->own_count + 1) * sizeof(*larger) <= size)
 		return 0;
 	larger = order <= ORDER_MAX ? page_alloc(order) : NULL;
-	if (larger == NULL)
+	if (!larger)
 		return -ENOMEM;
 	if (size > 0) {
 		memcpy(larger, fs->own, size);
@@ -96,13 +96,13 @@ static int grow(struct ext_fs *fs)
 static int add(struct ext_fs *fs, uint64_t first, uint32_t count)
 {
 	uint32_t place = place_of(fs, first);
-	struct ext_own *at;
 	struct ext_own added = { first, first + count };
 	int error = grow(fs);
 
 	if (error || count == 0)
 		return error;
-	at = &fs->own[place];
+	struct ext_own *at = &fs->own[place];
+
 	if (added.end > fs->summary.blocks || added.end < first ||
 	    (place < fs->own_count && at->first < added.end))
 		return -EUCLEAN;
@@ -193,11 +193,10 @@ static int find_group(struct ext_fs *fs, uint32_t group)
 
 int ext_own_find(struct ext_fs *fs)
 {
-	int error;
-
 	ext_own_forget(fs);
 	fs->wrong_group = 0;
-	error = add_copies(fs);
+	int error = add_copies(fs);
+
 	for (uint32_t group = 0; group < fs->summary.groups && !error; group++)
 		error = find_group(fs, group);
 	return error ? error : ext_own_add_journal(fs);

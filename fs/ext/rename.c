@@ -39,9 +39,8 @@ static void put_back(struct end *end)
 /* Finds the entry of a name, or room for a new one. */
 static int prepare_name(struct end *end)
 {
-	int error = end->inode != NULL
-			? ext_name_own(end->directory, &end->name, end->inode, &end->slot)
-			: ext_name_room(end->directory, &end->name, &end->slot);
+	int error = end->inode ? ext_name_own(end->directory, &end->name, end->inode, &end->slot)
+			       : ext_name_room(end->directory, &end->name, &end->slot);
 
 	if (error)
 		end->slot.buffer = NULL;
@@ -51,12 +50,10 @@ static int prepare_name(struct end *end)
 /* Finds the ".." of an inode that goes to another directory, if it has one. */
 static int prepare_up(struct end *end, const struct end *other)
 {
-	int error;
-
-	if (end->inode == NULL || !ext_is_directory(end->inode) ||
-	    end->directory == other->directory)
+	if (!end->inode || !ext_is_directory(end->inode) || end->directory == other->directory)
 		return 0;
-	error = ext_name_own(end->inode, &up_name, end->directory, &end->up);
+	int error = ext_name_own(end->inode, &up_name, end->directory, &end->up);
+
 	if (error)
 		end->up.buffer = NULL;
 	return error == -ENOENT
@@ -67,7 +64,7 @@ static int prepare_up(struct end *end, const struct end *other)
 /* The ".." of end's inode becomes the other end's directory, and its link goes there. */
 static void move_up(struct end *end, struct end *other)
 {
-	if (end->up.buffer == NULL)
+	if (!end->up.buffer)
 		return;
 	ext_name_set(end->inode, &end->up, other->directory);
 	ext_links_fewer(end->directory);
@@ -78,13 +75,13 @@ static void move_up(struct end *end, struct end *other)
  * one, so that is found again: in memory, where it is. */
 static void move_name(struct end *from, struct end *to)
 {
-	if (to->inode != NULL)
+	if (to->inode)
 		ext_name_set(to->directory, &to->slot, from->inode);
 	else
 		ext_name_put(to->directory, &to->slot, &to->name, from->inode);
 	ext_entry_find(from->directory, &from->slot, &from->name);
 	ext_name_drop(from->directory, &from->slot);
-	if (to->inode != NULL && ext_is_directory(to->inode))
+	if (to->inode && ext_is_directory(to->inode))
 		ext_links_fewer(to->directory);
 	move_up(from, to);
 	ext_touch(from->directory);
@@ -102,7 +99,7 @@ static int prepare_move(struct end *from, struct end *to)
 		error = prepare_name(from);
 	if (!error)
 		error = prepare_up(from, to);
-	if (!error && to->inode != NULL)
+	if (!error && to->inode)
 		error = ext_link_gone(to->inode);
 	return error;
 }
@@ -112,7 +109,7 @@ static int check_move(const struct end *from, const struct end *to)
 {
 	bool directory = ext_is_directory(from->inode);
 
-	if (to->inode == NULL)
+	if (!to->inode)
 		return directory && from->directory != to->directory
 			   ? ext_links_check(to->directory)
 			   : 0;
@@ -166,7 +163,7 @@ static int move(struct end *from, struct end *to, bool exchange)
 		error = ext_name_check(to->directory, &to->name);
 	if (!error)
 		error = exchange ? check_exchange(from, to) : check_move(from, to);
-	if (error || (to->inode != NULL && to->inode->number == from->inode->number))
+	if (error || (to->inode && to->inode->number == from->inode->number))
 		return error; /* two names of one inode: both remain, as POSIX has it */
 	error = ext_names_begin(&change, from->directory, to->directory, from->inode, to->inode);
 	if (error)

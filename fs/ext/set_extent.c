@@ -62,10 +62,10 @@ static void choose(struct level *level, uint64_t logical, uint64_t *bound)
 	uint64_t next = *bound;
 	const union ext_extent_entry *entry = ext_extent_find(node, logical, &next);
 
-	level->at = entry == NULL ? -1 : (int)(entry - node->entries);
+	level->at = entry ? (int)(entry - node->entries) : -1;
 	if (node->header.eh_depth == 0)
 		return;
-	if (entry == NULL) {
+	if (!entry) {
 		level->at = 0;
 		next = node->header.eh_entries > 1 ? node->entries[1].block : *bound;
 	}
@@ -79,7 +79,7 @@ static int enter(struct ext_inode *inode, struct level *level, uint64_t logical,
 		return ext_corrupt_inode(inode, "extent node with room for %u",
 					 level->node->header.eh_max);
 	choose(level, logical, bound);
-	return level->buffer == NULL ? 0 : ext_change(inode->fs, level->buffer);
+	return level->buffer ? ext_change(inode->fs, level->buffer) : 0;
 }
 
 /* Walks to the leaf for a block. `*bound` becomes where the next leaf begins. */
@@ -112,13 +112,12 @@ static int walk(struct ext_inode *inode, uint64_t logical, struct path *path, ui
 /* The checksum of a node in a block is after the last entry that it has room for. */
 static void seal(const struct ext_inode *inode, const struct level *level)
 {
-	struct ext_extent_tail *tail;
-	uint32_t length;
-
-	if (level->buffer == NULL || !ext_has_checksums(inode->fs))
+	if (!level->buffer || !ext_has_checksums(inode->fs))
 		return;
-	tail = (struct ext_extent_tail *)&level->node->entries[level->node->header.eh_max];
-	length = (uint32_t)((uint8_t *)tail - level->buffer->data);
+	struct ext_extent_tail *tail =
+	    (struct ext_extent_tail *)&level->node->entries[level->node->header.eh_max];
+	uint32_t length = (uint32_t)((uint8_t *)tail - level->buffer->data);
+
 	tail->et_checksum = crc32c(ext_inode_seed(inode), level->buffer->data, length);
 }
 
@@ -195,11 +194,11 @@ static int grow(struct ext_inode *inode)
 {
 	struct ext_extent_node *node, *root = (struct ext_extent_node *)inode->map;
 	struct level level;
-	int error;
 
 	if (root->header.eh_depth >= EXT_EXTENT_DEPTH_MAX)
 		return -EFBIG;
-	error = ext_metadata_allocate(inode, ext_inode_goal(inode), &level.buffer);
+	int error = ext_metadata_allocate(inode, ext_inode_goal(inode), &level.buffer);
+
 	if (error)
 		return error;
 	level.node = node = new_node(inode, level.buffer, root->header.eh_depth);
@@ -356,11 +355,11 @@ static int prune(struct ext_inode *inode, struct path *path)
 	for (; depth > 0 && path->levels[depth].node->header.eh_entries == 0; depth--) {
 		struct level *level = &path->levels[depth], *parent = level - 1;
 		uint64_t block = level->buffer->block;
-		int error;
 
 		bcache_put(level->buffer);
 		level->buffer = NULL;
-		error = ext_blocks_free(inode, block, 1, true);
+		int error = ext_blocks_free(inode, block, 1, true);
+
 		if (error)
 			return error;
 		remove_entries(parent->node, (unsigned)parent->at, 1);

@@ -125,16 +125,16 @@ static int prune(struct ext_inode *inode, struct way *way)
 int ext_set_pointers(struct ext_inode *inode, const struct ext_run *run)
 {
 	uint64_t goal = run->physical != 0 ? run->physical : ext_inode_goal(inode);
-	unsigned height;
 	struct way way;
-	int error;
 
 	if ((run->physical + run->length) >> 32 != 0)
 		return -EFBIG;
-	error = go(inode, run->logical, run->physical != 0, goal, &way);
+	int error = go(inode, run->logical, run->physical != 0, goal, &way);
+
 	if (error)
 		return error;
-	height = way.height;
+	unsigned height = way.height;
+
 	for (uint32_t i = 0; i < run->length; i++)
 		way.slot[height][i] = run->physical == 0 ? 0 : (uint32_t)run->physical + i;
 	if (run->physical == 0)

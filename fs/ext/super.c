@@ -45,13 +45,13 @@ static int read_super(struct ext_fs *fs)
 {
 	const struct ext_super_block *super = &fs->super;
 	unsigned sectors = sizeof(*super) / SECTOR_SIZE;
-	int error;
 
 	if (fs->device->sectors < EXT_SUPER_SECTOR + sectors) {
 		printk("%s: too small for an ext file system\n", fs->device->name);
 		return -EINVAL;
 	}
-	error = block_read(fs->device, EXT_SUPER_SECTOR, sectors, &fs->super, BLOCK_OTHER);
+	int error = block_read(fs->device, EXT_SUPER_SECTOR, sectors, &fs->super, BLOCK_OTHER);
+
 	if (error)
 		return error;
 	if (super->s_magic != EXT_SUPER_MAGIC) {
@@ -205,22 +205,22 @@ static int start(struct ext_fs *fs, struct block_device *device, const struct ex
 		 bool must_be_clean)
 {
 	bool replayed = false;
-	int error;
 
 	memset(fs, 0, sizeof(*fs));
 	fs->device = device;
 	fs->options = *options;
 	fs->must_be_clean = must_be_clean;
-	error = run_checks(fs);
+	int error = run_checks(fs);
+
 	if (!error && !fs->must_be_clean)
 		error = ext_journal_begin(fs, &replayed);
 	if (!error && replayed)
 		error = run_checks(fs);
-	if (!error && fs->options.read_only && fs->journal != NULL)
+	if (!error && fs->options.read_only && fs->journal)
 		error = ext_journal_leave(fs);
 	if (!error && !fs->options.read_only)
 		error = ext_write_begin(fs);
-	if (error && fs->journal != NULL)
+	if (error && fs->journal)
 		journal_close(fs->journal);
 	return error;
 }
@@ -232,11 +232,11 @@ static int mount(struct block_device *device, const struct ext_options *options,
 		 struct ext_fs **out)
 {
 	struct ext_fs *fs = page_alloc(0);
-	int error;
 
-	if (fs == NULL)
+	if (!fs)
 		return -ENOMEM;
-	error = start(fs, device, options, must_be_clean);
+	int error = start(fs, device, options, must_be_clean);
+
 	if (error) {
 		ext_unmount(fs); /* it cannot be written to */
 		return error;
@@ -262,15 +262,14 @@ int ext_mount(struct block_device *device, struct ext_fs **out)
  * changes did not get to the disk, inodes in memory are newer than it: nobody may write then. */
 int ext_remount(struct ext_fs *fs, const struct ext_options *options)
 {
-	struct ext_fs *before;
-	int error;
-
 	if (fs->failed && !options->read_only)
 		return -EROFS;
-	before = page_alloc(0);
-	if (before == NULL)
+	struct ext_fs *before = page_alloc(0);
+
+	if (!before)
 		return -ENOMEM;
-	error = fs->writable ? ext_write_end(fs) : 0;
+	int error = fs->writable ? ext_write_end(fs) : 0;
+
 	fs->writable = false;
 	fs->failed |= error != 0;
 	memcpy(before, fs, sizeof(*fs));

@@ -25,10 +25,9 @@ static int free_range(struct ext_inode *inode, uint64_t first, uint64_t end)
 	int error = 0;
 
 	while (first < end && !error) {
-		int written;
-
 		error = ext_map_free(inode, &first, &end);
-		written = ext_inode_write(inode);
+		int written = ext_inode_write(inode);
+
 		error = error ? error : written;
 		if (!error && first < end)
 			error = ext_extend(inode->fs, EXT_CREDITS);
@@ -108,13 +107,13 @@ static int extend(struct ext_inode *inode, uint64_t size)
 int ext_truncate(struct ext_inode *inode, uint64_t size)
 {
 	struct cached_block *pin;
-	int error;
 
 	if (!ext_is_regular(inode))
 		return -EINVAL;
 	if (size > ext_size_limit(inode))
 		return -EFBIG;
-	error = ext_begin(inode->fs, EXT_CREDITS);
+	int error = ext_begin(inode->fs, EXT_CREDITS);
+
 	if (error)
 		return error;
 	error = ext_inode_pin(inode, &pin);
@@ -132,11 +131,11 @@ int ext_punch(struct ext_inode *inode, uint64_t logical, uint64_t count)
 	uint64_t limit = ext_blocks_in_reach(inode);
 	uint64_t end = count > limit || logical > limit - count ? limit : logical + count;
 	struct cached_block *pin;
-	int error;
 
 	if (!ext_is_regular(inode))
 		return -EINVAL;
-	error = ext_begin(inode->fs, EXT_CREDITS);
+	int error = ext_begin(inode->fs, EXT_CREDITS);
+
 	if (error)
 		return error;
 	error = ext_inode_pin(inode, &pin);
@@ -290,11 +289,10 @@ static int release(struct ext_inode *inode)
 
 int ext_release(struct ext_inode *inode)
 {
-	int error;
-
 	if (inode->links > 0)
 		return -EINVAL;
-	error = ext_begin(inode->fs, EXT_CREDITS);
+	int error = ext_begin(inode->fs, EXT_CREDITS);
+
 	if (error)
 		return error;
 	error = release(inode);

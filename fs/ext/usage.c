@@ -20,7 +20,7 @@ static uint64_t own_blocks(struct ext_fs *fs)
 
 	for (uint32_t i = 0; i < fs->own_count; i++)
 		blocks += fs->own[i].end - fs->own[i].first;
-	if (fs->journal == NULL && fs->super.s_feature_compat & EXT_COMPAT_HAS_JOURNAL &&
+	if (!fs->journal && fs->super.s_feature_compat & EXT_COMPAT_HAS_JOURNAL &&
 	    ext_inode_read(fs, fs->super.s_journal_inum, &journal) == 0)
 		blocks += journal.size >> fs->block_shift;
 	return blocks;

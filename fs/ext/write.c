@@ -39,7 +39,7 @@ static int write_part(struct block_device *device, uint64_t lba, uint32_t skip, 
 
 	if (error)
 		return error;
-	if (data != NULL)
+	if (data)
 		memcpy(sector + skip, data, length);
 	else
 		memset(sector + skip, 0, length);
@@ -48,7 +48,7 @@ static int write_part(struct block_device *device, uint64_t lba, uint32_t skip, 
 
 static bool is_journaled(const struct ext_fs *fs)
 {
-	return fs->options.data == EXT_DATA_JOURNAL && fs->journal != NULL;
+	return fs->options.data == EXT_DATA_JOURNAL && fs->journal;
 }
 
 /* Changes contents in the cache, as metadata. NULL: to zeros. */
@@ -66,14 +66,14 @@ static int write_cached(struct ext_fs *fs, uint64_t position, const uint8_t *dat
 		if (error)
 			break;
 		error = ext_change(fs, buffer);
-		if (!error && data != NULL)
+		if (!error && data)
 			memcpy(buffer->data + skip, data, part);
 		else if (!error)
 			memset(buffer->data + skip, 0, part);
 		bcache_put(buffer);
 		position += part;
 		length -= part;
-		data = data == NULL ? NULL : data + part;
+		data = data ? data + part : NULL;
 	}
 	return error;
 }
@@ -99,7 +99,7 @@ static int write_device(struct ext_fs *fs, uint64_t position, const uint8_t *dat
 		uint32_t skip = position % SECTOR_SIZE;
 		uint32_t part = SECTOR_SIZE - skip < length ? SECTOR_SIZE - skip : length;
 
-		if (part == SECTOR_SIZE && data != NULL) {
+		if (part == SECTOR_SIZE && data) {
 			part = length - length % SECTOR_SIZE;
 			error = block_write(device, lba, part / SECTOR_SIZE, data, BLOCK_DATA);
 		} else {
@@ -107,7 +107,7 @@ static int write_device(struct ext_fs *fs, uint64_t position, const uint8_t *dat
 		}
 		position += part;
 		length -= part;
-		data = data == NULL ? NULL : data + part;
+		data = data ? data + part : NULL;
 	}
 	return error;
 }
@@ -117,11 +117,11 @@ int ext_zero_tail(struct ext_inode *inode, uint64_t size)
 	struct ext_fs *fs = inode->fs;
 	uint32_t skip = size & (fs->summary.block_size - 1);
 	struct ext_mapping mapping;
-	int error;
 
 	if (skip == 0)
 		return 0;
-	error = ext_map_all(inode, size >> fs->block_shift, &mapping);
+	int error = ext_map_all(inode, size >> fs->block_shift, &mapping);
+
 	if (error || mapping.physical == 0 || mapping.unwritten)
 		return error;
 	return write_device(fs, (mapping.physical << fs->block_shift) + skip, NULL,
@@ -146,7 +146,7 @@ static int write_new(struct ext_fs *fs, uint64_t physical, uint32_t skip, const 
 {
 	uint32_t size = fs->summary.block_size;
 	uint8_t *page = page_alloc(0);
-	int error = page == NULL ? -ENOMEM : 0;
+	int error = page ? 0 : -ENOMEM;
 
 	while (length > 0 && !error) {
 		uint32_t part = size - skip < length ? size - skip : length;
@@ -162,7 +162,7 @@ static int write_new(struct ext_fs *fs, uint64_t physical, uint32_t skip, const 
 		length -= part;
 		skip = 0;
 	}
-	if (page != NULL)
+	if (page)
 		page_free(page, 0);
 	return error;
 }
@@ -170,11 +170,11 @@ static int write_new(struct ext_fs *fs, uint64_t physical, uint32_t skip, const 
 int ext_zero_blocks(struct ext_fs *fs, uint64_t physical, uint32_t count)
 {
 	uint8_t *page = page_alloc(0);
-	int error = page == NULL ? -ENOMEM : 0;
+	int error = page ? 0 : -ENOMEM;
 
 	for (; count > 0 && !error; physical++, count--)
 		error = write_padded(fs, physical, 0, NULL, 0, page);
-	if (page != NULL)
+	if (page)
 		page_free(page, 0);
 	return error;
 }
@@ -184,7 +184,6 @@ int ext_run_allocate(struct ext_inode *inode, const struct ext_mapping *mapping,
 {
 	uint32_t reach = ext_map_reach(inode, run->logical);
 	uint64_t goal;
-	int got, error;
 
 	if (reach == 0)
 		return -EFBIG;
@@ -198,10 +197,12 @@ int ext_run_allocate(struct ext_inode *inode, const struct ext_mapping *mapping,
 	run->physical = mapping->physical;
 	if (mapping->physical != 0)
 		return 0;
-	error = ext_map_goal(inode, run->logical, &goal);
+	int error = ext_map_goal(inode, run->logical, &goal);
+
 	if (error)
 		return error;
-	got = ext_blocks_allocate(inode, goal, run->length, &run->physical);
+	int got = ext_blocks_allocate(inode, goal, run->length, &run->physical);
+
 	if (got > 0)
 		run->length = (uint32_t)got;
 	return got < 0 ? got : 0;
@@ -262,13 +263,14 @@ static int64_t write_piece(struct ext_inode *inode, uint64_t offset, const uint8
 {
 	struct ext_fs *fs = inode->fs;
 	struct ext_inode before = *inode;
-	int64_t now = ext_inode_now(inode), written;
+	int64_t now = ext_inode_now(inode);
 	struct cached_block *pin;
 	int error = ext_begin(fs, EXT_CREDITS);
 
 	if (error)
 		return error;
-	written = ext_inode_pin(inode, &pin);
+	int64_t written = ext_inode_pin(inode, &pin);
+
 	if (written == 0) {
 		written = write_some(inode, offset, data, length);
 		if (written > 0 && offset + (uint64_t)written > inode->size)
@@ -305,7 +307,6 @@ int ext_write(struct ext_inode *inode, uint64_t offset, const void *data, uint32
 	uint64_t limit = ext_size_limit(inode);
 	uint32_t done = 0, most = length;
 	bool is_last = false;
-	int error;
 
 	if (!ext_is_regular(inode) || length > INT32_MAX)
 		return -EINVAL;
@@ -315,7 +316,8 @@ int ext_write(struct ext_inode *inode, uint64_t offset, const void *data, uint32
 		length = (uint32_t)(limit - offset);
 	if (!inode->fs->writable || inode->fs->failed)
 		return -EROFS;
-	error = offset > inode->size ? ext_zero_gap(inode) : 0;
+	int error = offset > inode->size ? ext_zero_gap(inode) : 0;
+
 	while (done < length && !error) {
 		uint32_t rest = length - done < most ? length - done : most;
 		int64_t part =

@@ -97,7 +97,7 @@ int journal_change(struct journal *journal, struct cached_block *block)
 		return -EROFS;
 	if (block->transaction == journal)
 		return 0;
-	if (block->device != journal->place.device || block->transaction != NULL)
+	if (block->device != journal->place.device || block->transaction)
 		return -EINVAL;
 	if (journal_size(journal, journal->changed + 1, revoke_limit(journal)) > journal->free)
 		return -ENOSPC;
@@ -114,7 +114,7 @@ static int revoke_one(struct journal *journal, uint64_t block)
 	uint32_t size = journal->place.block_size;
 	struct cached_block *cached = bcache_find(journal->place.device, block, size);
 
-	if (cached != NULL && cached->transaction == journal) {
+	if (cached && cached->transaction == journal) {
 		list_remove(&cached->held);
 		cached->transaction = NULL;
 		journal->changed--;

@@ -87,13 +87,14 @@ static uint32_t put_tag(const struct journal *journal, uint8_t *at,
 static int add_descriptor(struct journal *journal, const struct list *link, uint32_t count)
 {
 	uint32_t flags = 0;
-	uint8_t *block, *at;
+	uint8_t *block;
 	int error = journal_add(journal, &block);
 
 	if (error)
 		return error;
 	journal_put_header(journal, block, JOURNAL_DESCRIPTOR);
-	at = block + sizeof(struct journal_header);
+	uint8_t *at = block + sizeof(struct journal_header);
+
 	for (; count > 0; count--, link = link->next, flags = TAG_SAME_UUID)
 		at += put_tag(journal, at, list_entry(link, struct cached_block, held),
 			      count == 1 ? flags | TAG_LAST : flags);
@@ -139,7 +140,6 @@ static int add_copies(struct journal *journal)
 static int add_commit_block(struct journal *journal)
 {
 	uint64_t now = journal->place.now ? journal->place.now() : 0;
-	struct journal_commit_header *header;
 	uint32_t nanoseconds;
 	uint8_t *block;
 	int error = journal_add(journal, &block);
@@ -147,7 +147,8 @@ static int add_commit_block(struct journal *journal)
 	if (error)
 		return error;
 	journal_put_header(journal, block, JOURNAL_COMMIT);
-	header = (struct journal_commit_header *)block;
+	struct journal_commit_header *header = (struct journal_commit_header *)block;
+
 	now = divide64(now, NS_PER_SECOND, &nanoseconds);
 	header->h_commit_sec_high = big32(now >> 32);
 	header->h_commit_sec = big32((uint32_t)now);
@@ -215,11 +216,10 @@ static void let_go(struct journal *journal)
 
 int journal_commit_open(struct journal *journal)
 {
-	int error;
-
 	if (journal->changed == 0 && journal->revoked.count == 0)
 		return 0;
-	error = write_transaction(journal);
+	int error = write_transaction(journal);
+
 	if (error)
 		return journal_abort(journal, "a commit", error);
 	let_go(journal);
@@ -231,15 +231,14 @@ int journal_commit_open(struct journal *journal)
 
 int journal_commit(struct journal *journal)
 {
-	int error;
-
 	if (journal->is_aborted)
 		return -EROFS;
 	if (journal->depth > 0)
 		return -EBUSY;
 	if (journal->changed > 0 || journal->revoked.count > 0)
 		return journal_commit_open(journal);
-	error = journal_barrier(journal);
+	int error = journal_barrier(journal);
+
 	return error ? journal_abort(journal, "a flush", error) : 0;
 }
 

@@ -46,7 +46,7 @@ int journal_abort(struct journal *journal, const char *what, int error)
 
 bool journal_is_aborted(const struct journal *journal)
 {
-	return journal != NULL && journal->is_aborted;
+	return journal && journal->is_aborted;
 }
 
 /* ---- where they are ---- */
@@ -59,7 +59,7 @@ int journal_find_runs(struct journal *journal)
 	if (place->blocks == 0)
 		return journal_corrupt(journal, "it is empty");
 	journal->runs = page_alloc(JOURNAL_RUNS_ORDER);
-	if (journal->runs == NULL)
+	if (!journal->runs)
 		return -ENOMEM;
 	for (uint32_t logical = 0; logical < place->blocks; logical++) {
 		uint64_t physical = 0;
@@ -161,16 +161,15 @@ int journal_add(struct journal *journal, uint8_t **block)
 /* Fills the buffer from `logical` on, as far as one request goes. */
 static int read_ahead(struct journal *journal, uint32_t logical)
 {
-	int error;
-
 	journal->buffered_from = logical;
 	journal->buffered = 1;
 	while (logical + journal->buffered < journal->end &&
 	       continues(journal, logical + journal->buffered))
 		journal->buffered++;
-	error = block_read(
+	int error = block_read(
 	    journal->place.device, physical_of(journal, logical) * journal_sectors(journal),
 	    journal->buffered * journal_sectors(journal), journal->buffer, BLOCK_OTHER);
+
 	if (error)
 		journal->buffered = 0;
 	return error;

@@ -50,7 +50,7 @@ static int check_features(const struct journal *journal)
 static int check_checksum(const struct journal *journal)
 {
 	struct journal_super *super = journal->super;
-	uint32_t stored = super->s_checksum, computed;
+	uint32_t stored = super->s_checksum;
 
 	if (!journal->has_checksums)
 		return 0;
@@ -58,7 +58,8 @@ static int check_checksum(const struct journal *journal)
 		return journal_corrupt(journal, "checksum type %u, not %u", super->s_checksum_type,
 				       JOURNAL_CRC32C);
 	super->s_checksum = 0;
-	computed = big32(crc32c(~0u, super, sizeof(*super)));
+	uint32_t computed = big32(crc32c(~0u, super, sizeof(*super)));
+
 	super->s_checksum = stored;
 	if (stored != computed)
 		return journal_corrupt(journal,
@@ -139,7 +140,7 @@ static int allocate(struct journal *journal)
 
 	journal->super = page_alloc(0);
 	journal->scratch = page_alloc(0);
-	while ((journal->buffer = page_alloc(order)) == NULL && order > 0)
+	while (!(journal->buffer = page_alloc(order)) && order > 0)
 		order--;
 	journal->buffer_order = order;
 	journal->buffer_blocks = (PAGE_SIZE << order) / journal->place.block_size;
@@ -170,14 +171,14 @@ static int open(struct journal *journal)
 int journal_open(const struct journal_place *place, struct journal **out)
 {
 	struct journal *journal = page_alloc(0);
-	int error;
 
-	if (journal == NULL)
+	if (!journal)
 		return -ENOMEM;
 	memset(journal, 0, sizeof(*journal));
 	journal->place = *place;
 	journal->held = (struct list)LIST_EMPTY(journal->held);
-	error = open(journal);
+	int error = open(journal);
+
 	if (error)
 		release(journal);
 	else

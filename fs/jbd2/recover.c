@@ -152,11 +152,11 @@ static bool copy_is_intact(const struct walk *walk, const struct tag *tag, const
 static int scan_copy(struct walk *walk, const struct tag *tag)
 {
 	uint8_t *copy;
-	int result;
 
 	if (!walk->journal->has_checksums && !has_version_1(walk->journal))
 		return skip_block(walk);
-	result = read_block(walk, &copy);
+	int result = read_block(walk, &copy);
+
 	if (result != GO_ON)
 		return result;
 	add_to_crc(walk, copy);
@@ -199,16 +199,17 @@ static int replay_copy(struct walk *walk, const struct tag *tag)
 	const struct journal_place *place = &walk->journal->place;
 	const uint32_t sectors = journal_sectors(walk->journal), magic = big32(JOURNAL_MAGIC);
 	uint8_t *copy;
-	int result, error;
 
 	if (revoke_covers(&walk->journal->revoked, tag->block, walk->sequence))
 		return skip_block(walk);
-	result = read_block(walk, &copy);
+	int result = read_block(walk, &copy);
+
 	if (result != GO_ON)
 		return result;
 	if (tag->flags & TAG_ESCAPED)
 		memcpy(copy, &magic, sizeof(magic));
-	error = block_write(place->device, tag->block * sectors, sectors, copy, BLOCK_OTHER);
+	int error = block_write(place->device, tag->block * sectors, sectors, copy, BLOCK_OTHER);
+
 	bcache_forget(place->device, tag->block, 1, place->block_size);
 	walk->written++;
 	return error ? error : GO_ON;
@@ -266,11 +267,11 @@ static int visit_commit(struct walk *walk, const uint8_t *block)
 static int visit_block(struct walk *walk)
 {
 	uint8_t *block;
-	int result;
 
 	if (walk->pass != SCAN && walk->sequence == walk->end)
 		return LOG_ENDS;
-	result = read_block(walk, &block);
+	int result = read_block(walk, &block);
+
 	if (result != GO_ON)
 		return result;
 	if (word_at(block, 0) != JOURNAL_MAGIC ||
@@ -315,12 +316,12 @@ static int check_fast_commits(struct walk *walk)
 	struct journal *journal = walk->journal;
 	struct journal_fast_head head;
 	uint8_t *block;
-	int error;
 
 	if (!journal_has(journal, JOURNAL_INCOMPAT_FAST_COMMIT) ||
 	    journal->end >= journal->place.blocks)
 		return 0;
-	error = journal_read(journal, journal->end, &block);
+	int error = journal_read(journal, journal->end, &block);
+
 	if (error)
 		return error;
 	memcpy(&head, block, sizeof(head));

@@ -34,7 +34,7 @@ static uint32_t bucket_count(const struct revoke_table *table)
 static int open_table(struct revoke_table *table, unsigned order)
 {
 	*table = (struct revoke_table){ .buckets = page_alloc(order), .order = order };
-	if (table->buckets == NULL)
+	if (!table->buckets)
 		return -ENOMEM;
 	memset(table->buckets, 0, PAGE_SIZE << order);
 	return 0;
@@ -50,7 +50,7 @@ void revoke_table_clear(struct revoke_table *table)
 	for (uint32_t i = 0; i < bucket_count(table) && table->count > 0; i++) {
 		struct revoked *record;
 
-		while ((record = table->buckets[i]) != NULL) {
+		while ((record = table->buckets[i])) {
 			table->buckets[i] = record->next;
 			pool_free(&records, record);
 			table->count--;
@@ -60,7 +60,7 @@ void revoke_table_clear(struct revoke_table *table)
 
 void revoke_table_close(struct revoke_table *table)
 {
-	if (table->buckets == NULL)
+	if (!table->buckets)
 		return;
 	revoke_table_clear(table);
 	page_free(table->buckets, table->order);
@@ -72,7 +72,7 @@ static struct revoked **find(const struct revoke_table *table, uint64_t block)
 	uint32_t hash = (uint32_t)block ^ (uint32_t)(block >> 32);
 	struct revoked **link = &table->buckets[hash % bucket_count(table)];
 
-	while (*link != NULL && (*link)->block != block)
+	while (*link && (*link)->block != block)
 		link = &(*link)->next;
 	return link;
 }
@@ -91,8 +91,7 @@ static void grow(struct revoke_table *table)
 	if (table->order == ORDER_MAX || open_table(&larger, table->order + 1) != 0)
 		return;
 	for (uint32_t i = 0; i < bucket_count(table); i++)
-		for (struct revoked *record = table->buckets[i], *next; record != NULL;
-		     record = next) {
+		for (struct revoked *record = table->buckets[i], *next; record; record = next) {
 			next = record->next;
 			record->next = NULL;
 			*find(&larger, record->block) = record;
@@ -104,16 +103,14 @@ static void grow(struct revoke_table *table)
 
 int revoke_add(struct revoke_table *table, uint64_t block, uint32_t sequence)
 {
-	struct revoked **link, *record;
-
 	if (table->count / CHAIN >= bucket_count(table))
 		grow(table);
-	link = find(table, block);
-	record = *link;
+	struct revoked **link = find(table, block);
+	struct revoked *record = *link;
 
-	if (record == NULL) {
+	if (!record) {
 		record = pool_alloc(&records);
-		if (record == NULL)
+		if (!record)
 			return -ENOMEM;
 		*record = (struct revoked){ .block = block, .sequence = sequence };
 		*link = record;
@@ -128,7 +125,7 @@ void revoke_remove(struct revoke_table *table, uint64_t block)
 {
 	struct revoked **link = find(table, block), *record = *link;
 
-	if (record == NULL)
+	if (!record)
 		return;
 	*link = record->next;
 	pool_free(&records, record);
@@ -143,7 +140,7 @@ bool revoke_covers(const struct revoke_table *table, uint64_t block, uint32_t se
 {
 	const struct revoked *record = *find(table, block);
 
-	return record != NULL && !is_before(record->sequence, sequence);
+	return record && !is_before(record->sequence, sequence);
 }
 /* } SOLUTION S5 */
 
@@ -192,10 +189,10 @@ int journal_add_revokes(struct journal *journal)
 	uint8_t *block = NULL;
 
 	for (uint32_t i = 0; i < bucket_count(&journal->revoked) && journal->revoked.count > 0; i++)
-		for (struct revoked *record = journal->revoked.buckets[i]; record != NULL;
+		for (struct revoked *record = journal->revoked.buckets[i]; record;
 		     record = record->next) {
 			if (used == full) {
-				if (block != NULL)
+				if (block)
 					end_block(journal, block, used);
 				int error = journal_add(journal, &block);
 
@@ -207,7 +204,7 @@ int journal_add_revokes(struct journal *journal)
 			put_number(block + used, size, record->block);
 			used += size;
 		}
-	if (block != NULL)
+	if (block)
 		end_block(journal, block, used);
 	return 0;
 }

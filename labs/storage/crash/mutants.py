@@ -166,9 +166,9 @@ MUTANTS: dict[str, Mutant] = {
             ),
             (
                 CHANGE,
-                "	return fs->journal != NULL ? journal_commit(fs->journal) : write_all(fs);",
+                "	return fs->journal ? journal_commit(fs->journal) : write_all(fs);",
                 "	int write_late(void);\n"
-                "\terror = fs->journal != NULL ? journal_commit(fs->journal) : write_all(fs);\n"
+                "\terror = fs->journal ? journal_commit(fs->journal) : write_all(fs);\n"
                 "	return error ? error : write_late();",
             ),
         ),

@@ -30,7 +30,7 @@ ADD_COPIES = "\tif (!error)\n\t\terror = add_copies(journal);\n"
 WRITE_ALL = "int error = bcache_write_all(journal->place.device);\n"
 MOVE_TAIL = "\tif (!error)\n\t\terror =\n\t\t    journal_write_super(journal, is_last ?"
 END_OF_CHECKPOINT = '\tif (error)\n\t\treturn journal_abort(journal, "a checkpoint", error);'
-COVERS = "return record != NULL && !is_before(record->sequence, sequence);"
+COVERS = "return record && !is_before(record->sequence, sequence);"
 
 MUTANTS = [
     Mutant("no-flush-before-commit", COMMIT, BARRIER + ADD_COMMIT, ADD_COMMIT, 3),
@@ -55,7 +55,7 @@ MUTANTS = [
         "\trevoke_remove(&journal->revoked, block->block);\n",
         "",
     ),
-    Mutant("revoke-for-ever", REVOKE, COVERS, "return record != NULL || sequence == 0;"),
+    Mutant("revoke-for-ever", REVOKE, COVERS, "return record || sequence == 0;"),
     Mutant(
         "no-escaping",
         COMMIT,
@@ -84,9 +84,9 @@ MUTANTS = [
     Mutant(
         "held-written",
         COMMIT,
-        "\terror = write_transaction(journal);\n",
+        "\tint error = write_transaction(journal);\n",
         "\tlet_go(journal), bcache_write_all(journal->place.device);\n"
-        "\terror = write_transaction(journal);\n",
+        "\tint error = write_transaction(journal);\n",
     ),
     Mutant(
         "hold-forgotten",
