@@ -18,6 +18,7 @@
 #include "fs/proc/procfs.h"
 
 #include "fs/file.h"
+#include "fs/files.h"
 #include "fs/path_page.h"
 #include "fs/vfs/mounting.h"
 #include "fs/vfs/names.h"
@@ -30,9 +31,10 @@
 #include "mm/page_alloc.h"
 #include "mm/pool.h"
 
-#define ROOT	 1u   /* the number of a root's inode, as Linux has it */
-#define OBJECTS	 256u /* positions in a directory: objects begin here, by their numbers */
-#define PER_TASK 512u /* numbers of inodes */
+#define ROOT	    1u		/* the number of a root's inode, as Linux has it */
+#define OBJECTS	    256u	/* positions in a directory: objects begin here, by their numbers */
+#define ENTRIES	    256u	/* the most in all directories */
+#define DESCRIPTORS 0x80000000u /* numbers of the descriptors' inodes begin here */
 
 static bool next_program(const struct procfs_node *directory, struct procfs_object *object);
 static bool next_thread(const struct procfs_node *directory, struct procfs_object *object);
@@ -63,6 +65,7 @@ void procfs_register(struct procfs_entry *directory, struct procfs_entry *entrie
 	for (struct procfs_entry *entry = entries; entry < entries + count; entry++) {
 		entry->parent = directory;
 		entry->number = ++last;
+		ASSERT(last < ENTRIES);
 		entry->next = *end;
 		*end = entry;
 		end = &entry->next;
@@ -147,10 +150,14 @@ static uint32_t mode_of(const struct procfs_node *node)
 	return S_IFREG | (entry->store ? 0644 : 0444);
 }
 
+/* Of all inodes of a tree, but for a descriptor's link and its text, each has its own. */
 static uint32_t number_of(const struct procfs_node *node)
 {
-	return (uint32_t)node->pid * PER_TASK + node->is_thread * (PER_TASK / 2) +
-	       node->entry->number + (uintptr_t)node->object * 31;
+	uint32_t pid = node->pid, object = (uintptr_t)node->object;
+
+	if (pid && node->entry->each && node->entry != &procfs_task)
+		return DESCRIPTORS | (pid * FILES_MAX + object);
+	return (pid * 2 + node->is_thread) * ENTRIES + node->entry->number + object * 31;
 }
 
 /* ---- inodes ---- */

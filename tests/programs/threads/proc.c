@@ -203,6 +203,47 @@ static void texts(void)
 	close(of_child);
 }
 
+/* Two files are one only if their numbers are. */
+static void numbers_of_inodes(void)
+{
+	enum { CHILDREN = 3, DESCRIPTORS = 60, FILES_MOST = 1000 };
+	static const char *const folders[] = { "", "fd/" };
+	static ino_t seen[FILES_MOST];
+	int zero = open("/dev/zero", O_RDONLY), count = 0, same = 0;
+	pid_t children[CHILDREN];
+	struct stat state;
+	char path[400];
+
+	for (int i = 0; i < DESCRIPTORS; i++)
+		dup2(zero, zero + 1 + i);
+	for (int i = 0; i < CHILDREN; i++)
+		if ((children[i] = fork()) == 0)
+			pause();
+	for (int i = 0; i < 2 * CHILDREN; i++) {
+		int length = sprintf(path, "/proc/%d/%s", children[i / 2], folders[i % 2]);
+		DIR *folder = opendir(path);
+		struct dirent *entry;
+
+		while (folder && count < FILES_MOST && (entry = readdir(folder))) {
+			snprintf(path + length, sizeof(path) - length, "%s", entry->d_name);
+			if (entry->d_name[0] == '.' || lstat(path, &state) != 0)
+				continue;
+			for (int j = 0; j < count; j++)
+				same += seen[j] == state.st_ino;
+			seen[count++] = state.st_ino;
+		}
+		closedir(folder);
+	}
+	say("as many", count > CHILDREN * DESCRIPTORS && count < FILES_MOST);
+	say("the same number", same);
+	for (int i = 0; i < CHILDREN; i++) {
+		kill(children[i], SIGKILL);
+		waitpid(children[i], NULL, 0);
+	}
+	for (int i = 0; i <= DESCRIPTORS; i++)
+		close(zero + i);
+}
+
 void part_proc(void)
 {
 	int local = 0, id = shmget(IPC_PRIVATE, 4096, 0600);
@@ -238,6 +279,7 @@ void part_proc(void)
 	shmctl(id, IPC_RMID, NULL);
 	say("statm", number_in("/proc/self/statm", "") > 0);
 	threads_as_folders();
+	numbers_of_inodes();
 	descriptors();
 	texts();
 }
