@@ -86,24 +86,13 @@ class Run:
     def cost(self, function: str, *arguments: int, most: int) -> tuple[int, int]:
         """Calls a function of the kernel in steps, while the test is hidden: how many instructions
         it takes, and what it returns. Fails beyond `most`."""
-        guest, before = self.guest, self.guest.registers()
         with self.hidden():
-            words = [before["eip"], *(word & MASK for word in arguments)]
-            stack = before["esp"] - CALL_ROOM
-            guest.write(stack, struct.pack(f"<{len(words)}I", *words))
-            flags = before["eflags"] & ~INTERRUPTS
-            guest.set(esp=stack, eip=guest.address(function), eflags=flags)
-            count = 0
-            while (now := guest.registers())["eip"] != before["eip"]:
-                guest.step()
-                count += 1
-                if count > most:
-                    fail(f"{function}: expected at most {most} instructions, seen more")
-            guest.set(**before)
-        return count, now["eax"]
+            count, result = self.guest.call_in_steps(function, *arguments, most=most)
+            if count > most:
+                fail(f"{function}: expected at most {most} instructions, seen more")
+        return count, result
 
 
-CALL_ROOM = 0x204  # of the stack, left between a function and who is below it
 STACK_LEFT = 0x800  # of the stack, which the test's functions may have used
 INTERRUPTS = 1 << 9  # in EFLAGS
 MOST_STEPS = 5000

@@ -311,6 +311,28 @@ class Guest:
         after = self._call(function, arguments, (), "")
         return after["edx"] << 32 | after["eax"]
 
+    def call_in_steps(self, function: str | int, *arguments: int, most: int) -> tuple[int, int]:
+        """The same an instruction at a time: how many it takes, and EAX. After `most` of them it is
+        left where it is: one more, and what EAX has there."""
+        before, count = self._enter(function, arguments), 0
+        while (now := self.registers())["eip"] != before["eip"] and count <= most:
+            self.step()
+            count += 1
+        if count <= most:
+            self.set(**{name: before[name] for name in GENERAL})
+        return count, now["eax"]
+
+    def _enter(self, function: str | int, arguments: tuple[int, ...]) -> dict[str, int]:
+        """Puts the processor at the start of a function, as if it had been called from where it
+        was. Returns the registers there."""
+        before = self.registers()
+        stack = (before["esp"] - 0x200 - WORD * len(arguments) & ~15) - WORD
+        words = (word & MASK for word in (before["eip"], *arguments))
+        self.write(stack, struct.pack(f"<{1 + len(arguments)}I", *words))
+        flags = before["eflags"] & ~INTERRUPTS
+        self.set(esp=stack, eip=self.address(function), eflags=flags)
+        return before
+
     def _call(
         self,
         function: str | int,
@@ -319,12 +341,7 @@ class Guest:
         name: str,
     ) -> dict[str, int] | None:
         """Calls, and returns the registers of the function's end."""
-        before = self.registers()
-        stack = (before["esp"] - 0x200 - WORD * len(arguments) & ~15) - WORD
-        words = (word & MASK for word in (before["eip"], *arguments))
-        self.write(stack, struct.pack(f"<{1 + len(arguments)}I", *words))
-        flags = before["eflags"] & ~INTERRUPTS
-        self.set(esp=stack, eip=self.address(function), eflags=flags)
+        before = self._enter(function, arguments)
         goal = f"the end of {name or names((function,))}, which the test has called"
         reached = self.run_to(before["eip"], *stop_at, seconds=CALL_SECONDS, goal=goal)
         if reached != before["eip"]:
