@@ -20,8 +20,7 @@ struct block_piece {
  * buffer. */
 struct block_transfer {
 	uint64_t lba;
-	unsigned
-	    count; /* up to BLOCK_TRANSFER_SECTORS: the sum of the pieces' sectors; 0: a flush */
+	unsigned count; /* the sum of the pieces' sectors, up to BLOCK_TRANSFER_SECTORS; 0: flush */
 	bool is_write;
 	bool is_forced;	 /* it, and what was written before a flush, is safe when it ends */
 	bool is_discard; /* `count` ranges (struct block_range) in the one piece, and no sectors */
