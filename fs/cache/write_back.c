@@ -220,8 +220,8 @@ static int write_pages(struct cached_file *file, uint32_t index, struct page *co
 static void write_run(struct cached_file *file, uint32_t index, struct cached_page *const *run,
 		      uint32_t count)
 {
-	struct page *pages[CACHED_RUN / PAGE_SIZE];
-	uint8_t parts[CACHED_RUN / PAGE_SIZE];
+	struct page *pages[RUN_PAGES];
+	uint8_t parts[RUN_PAGES];
 
 	for (uint32_t i = 0; i < count; i++) {
 		pages[i] = run[i]->page;
@@ -249,11 +249,10 @@ static void write_run(struct cached_file *file, uint32_t index, struct cached_pa
 /* By page numbers: while a run is written, pages may come and go. */
 static void write_runs(struct cached_file *file, uint32_t first, uint32_t end)
 {
-	struct cached_page *run[CACHED_RUN / PAGE_SIZE];
+	struct cached_page *run[RUN_PAGES];
 	uint32_t count;
 
-	while ((count = page_cache_clean(&file->cache, &first, end, run, CACHED_RUN / PAGE_SIZE)) >
-	       0) {
+	while ((count = page_cache_clean(&file->cache, &first, end, run, RUN_PAGES)) > 0) {
 		write_run(file, first, run, count);
 		first += count;
 	}

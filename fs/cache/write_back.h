@@ -10,8 +10,9 @@
 #include "fs/cache/write_errors.h"
 #include "kernel/task/lock.h"
 #include "kernel/task/task.h"
-#include "mm/page_cache.h"
 #include "kernel/lib/optional.h"
+#include "mm/page_cache.h"
+#include "mm/page_table.h"
 
 struct cached_file;
 
@@ -41,6 +42,7 @@ struct cached_file_ops {
 };
 
 #define CACHED_RUN 65536u /* bytes that are read or written at a time, at most */
+#define RUN_PAGES  (CACHED_RUN / PAGE_SIZE)
 
 /* The largest size of a file, bytes: pages have numbers of 32 bits. */
 #define CACHED_FILE_MOST ((uint64_t)UINT32_MAX << 12)
@@ -67,6 +69,7 @@ struct cached_file {
 	struct write_errors errors;
 	bool is_failing;       /* the next write is told the last error, too */
 	uint32_t next, window; /* read-ahead: where a sequential reader misses next; pages */
+	uint32_t least;	       /* pages that a miss elsewhere reads; set before each miss */
 	bool is_random;	       /* it was advised: no read-ahead */
 };
 
@@ -109,6 +112,15 @@ void cached_files_start(void);
 void cached_files_after(void) OPTIONAL;
 
 /* ---- for fs/cache's own files ---- */
+
+static inline uint32_t pages_of(uint64_t size)
+{
+	return size < CACHED_FILE_MOST ? (uint32_t)((size + PAGE_SIZE - 1) >> PAGE_SHIFT)
+				       : UINT32_MAX;
+}
+
+/* struct page_cache_ops's read: a page that is not there, and those after it (readahead.c). */
+int cached_file_read_miss(struct page_cache *cache, uint32_t index, struct page **page);
 
 /* Zeros from `size` to the end of its page, if that is there. */
 void cached_file_zero_tail(struct cached_file *file, uint64_t size);

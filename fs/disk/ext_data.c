@@ -1,5 +1,5 @@
 /*
- * Contents of files of ext2, ext3 and ext4: struct file_ops, and the operations for the page cache.
+ * Contents of files of ext2, ext3 and ext4: between the page cache and the disk.
  *
  * A read asks for the map with the mount's lock, and for the data without it: blocks that are freed
  * meanwhile do no harm, because the cache notes the change and reads again
@@ -18,15 +18,11 @@
 #include <stddef.h>
 
 #include "fs/ext/disk.h"
-#include "fs/vfs/vfs.h"
-#include "kernel/abi/file.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
-#include "kernel/task/time.h"
 #include "kernel/task/wait.h"
 #include "mm/page_table.h"
 
-#define DAY_NS	     86400000000000ll
 #define MEMORY_TRIES 100u /* to write when there is no memory */
 #define MEMORY_MS    20
 
@@ -34,8 +30,6 @@ static struct disk_inode *inode_of(const struct cached_file *pages)
 {
 	return list_entry(pages, struct disk_inode, pages);
 }
-
-/* ---- for the page cache ---- */
 
 /* Where `block` is, and at most `count` after it. The last answer is true as long as nobody has
  * called the library to change it: disk_inode_update drops it then, with the lock. */
@@ -208,8 +202,7 @@ static bool can_convert(struct disk_inode *inode, uint32_t index)
 	return can;
 }
 
-/* May the file be written to? Then its times change. */
-static int begin_write(struct disk_inode *inode)
+int disk_begin_write(struct disk_inode *inode)
 {
 	if (inode->mount->read_only || ext_is_read_only(inode->mount->fs))
 		return -EROFS;
@@ -225,7 +218,7 @@ static int disk_will_write(struct cached_file *pages, uint32_t index)
 {
 	struct disk_inode *inode = inode_of(pages);
 	struct cached_page *cached = page_cache_find(&pages->cache, index);
-	int error = begin_write(inode);
+	int error = disk_begin_write(inode);
 
 	if (!error)
 		disk_inode_count(inode, 1);
@@ -257,146 +250,3 @@ const struct cached_file_ops disk_pages_ops = { .read = disk_pages_read,
 						.commit = disk_commit_inode,
 						.hold = disk_hold,
 						.release = disk_release };
-
-/* ---- open files ---- */
-
-static bool is_newer_than_changes(const struct inode *inode)
-{
-	return inode->accessed > inode->modified && inode->accessed > inode->changed;
-}
-
-/* "relatime": at the first read after a write, and once a day. */
-static __attribute__((noinline)) void note_access(struct disk_inode *inode, uint32_t period)
-{
-	struct inode *vfs = &inode->inode;
-	int64_t now = inode_now();
-
-	if (inode->mount->read_only || inode->mount->no_access_time ||
-	    inode->ext.flags & EXT_FLAG_NOATIME)
-		return;
-	if (!is_newer_than_changes(vfs) || now - vfs->accessed >= DAY_NS) {
-		vfs->accessed = ext_time_kept(&inode->ext, now);
-		inode->is_changed = true;
-	}
-	if (is_newer_than_changes(vfs))
-		inode->asked = period;
-}
-
-/* Reads ask for the time only when the upper half of the time-stamp counter has changed, once in
- * some seconds, or the file's times have. */
-static inline void file_was_read(struct disk_inode *inode)
-{
-	uint32_t period = 1 + (uint32_t)(time_stamp() >> 32);
-
-	if (inode->asked != period)
-		note_access(inode, period);
-}
-
-static __attribute__((noinline)) int read_direct(struct disk_inode *inode, struct buffer *to,
-						 uint64_t offset)
-{
-	mutex_lock(&inode->turn);
-	int moved = cached_file_direct(&inode->pages, to, offset, false);
-
-	mutex_unlock(&inode->turn);
-	return moved;
-}
-
-static int disk_file_read(struct file *file, struct buffer *to, uint64_t offset)
-{
-	struct disk_inode *inode = disk_inode(file->inode);
-
-	if (!(file->flags & O_NOATIME))
-		file_was_read(inode);
-	if (file->flags & O_DIRECT)
-		return read_direct(inode, to, offset);
-	return cached_file_read(&inode->pages, to, offset);
-}
-
-/* Pointers cannot say that a block has no contents yet, so as on Linux a hole within the file is
- * filled through the cache, by O_DIRECT, too, and then needs no alignment. */
-static bool must_be_cached(struct disk_inode *inode, uint64_t offset)
-{
-	uint32_t shift = inode->mount->block_shift;
-
-	return !(inode->ext.flags & EXT_FLAG_EXTENTS) &&
-	       offset >> shift << shift < inode->inode.size && disk_is_hole(inode, offset);
-}
-
-/* What an area has stored after the end, in the last page, is zeros once the file is longer. */
-static int write_in_turn(struct file *file, struct buffer *from, uint64_t offset)
-{
-	struct disk_inode *inode = disk_inode(file->inode);
-
-	if (file->flags & O_APPEND)
-		offset = file->inode->size;
-	if (offset > file->inode->size)
-		cached_file_zero_tail(&inode->pages, file->inode->size);
-	if (!(file->flags & O_DIRECT) || must_be_cached(inode, offset))
-		return cached_file_write(&inode->pages, from, offset);
-	int error = begin_write(inode);
-
-	return error ? error : cached_file_direct(&inode->pages, from, offset, true);
-}
-
-static int disk_file_write(struct file *file, struct buffer *from, uint64_t offset)
-{
-	struct disk_inode *inode = disk_inode(file->inode);
-	uint64_t room = from->length > 0 ? vfs_room_of(file, offset) : UINT64_MAX;
-	uint64_t limit = ext_size_limit(&inode->ext), left = offset < limit ? limit - offset : 0;
-
-	if (from->length > 0 && room > left)
-		room = left;
-	if (room == 0 || offset > (uint64_t)INT64_MAX - from->length)
-		return -EFBIG;
-	if (from->length > room)
-		from->length = room;
-	mutex_lock(&inode->turn);
-	int moved = write_in_turn(file, from, offset), error = 0;
-
-	mutex_unlock(&inode->turn);
-	if (moved > 0 && (file->flags & O_DSYNC || disk_is_synchronous(inode)))
-		error = cached_file_sync(file, (file->flags & O_SYNC) != O_SYNC);
-	return error ? error : moved;
-}
-
-static struct memory_object *disk_memory(struct file *file)
-{
-	return &disk_inode(file->inode)->pages.cache.object;
-}
-
-const struct file_ops disk_file_ops = {
-	.open = disk_open,
-	.read = disk_file_read,
-	.write = disk_file_write,
-	.size = vfs_file_size,
-	.memory = disk_memory,
-	.control = disk_control,
-	.sync = cached_file_sync,
-	.advise = cached_file_advise,
-};
-
-static int disk_directory_sync(struct file *file, bool data_only)
-{
-	return cached_file_sync_of(&disk_inode(file->inode)->pages, file, false);
-}
-
-/* Where positions are hashes, the end of those, as on Linux. */
-static uint64_t directory_size(const struct file *file)
-{
-	struct disk_inode *directory = disk_inode(file->inode);
-
-	mutex_lock(&directory->mount->lock);
-	bool is_hashed = ext_is_hashed(&directory->ext);
-
-	mutex_unlock(&directory->mount->lock);
-	return is_hashed ? INT32_MAX : file->inode->size;
-}
-
-const struct file_ops disk_directory_ops = {
-	.open = disk_open,
-	.read = vfs_read_directory,
-	.size = directory_size,
-	.control = disk_control,
-	.sync = disk_directory_sync,
-};

@@ -19,7 +19,7 @@
 #include "fs/vfs/inode.h"
 #include "kernel/task/lock.h"
 
-/* What its inodes can do: the tables of ext_names.c and ext_data.c. */
+/* What its inodes can do: the tables of ext_names.c, ext_file.c and ext_data.c. */
 struct disk_operations {
 	const struct inode_ops *inode;
 	const struct file_ops *file, *directory;
@@ -188,7 +188,12 @@ uint64_t disk_missing(struct disk_inode *inode, uint64_t block, uint64_t end, bo
 /* Has a block no contents, neither on the disk nor in the cache? */
 bool disk_is_hole(struct disk_inode *inode, uint64_t offset);
 
-/* ---- ext_names.c, ext_data.c, ext_size.c ---- */
+/* ---- ext_data.c ---- */
+
+/* May the file be written to? Then its times change. */
+int disk_begin_write(struct disk_inode *inode);
+
+/* ---- ext_names.c, ext_file.c, ext_data.c, ext_size.c ---- */
 
 extern const struct inode_ops disk_inode_ops;
 extern const struct file_ops disk_file_ops, disk_directory_ops;
