@@ -73,8 +73,8 @@ struct signal_extras {
 	/* Makes the program go on in its handler. */
 	void (*call_handler)(struct trap_frame *frame, int signal,
 			     const struct signal_cause *cause);
-	/* A signal is sent that is already pending: returns false if once is enough. */
-	bool (*queue)(struct process_signals *signals, int signal,
+	/* A signal is sent that is already pending: it may be pending once more. */
+	void (*queue)(struct process_signals *signals, int signal,
 		      const struct signal_cause *cause);
 	/* The signal was taken: is it still pending? Then fetches its next cause. */
 	bool (*next)(struct process_signals *signals, int signal, struct signal_cause *cause);

@@ -118,7 +118,7 @@ void signal_drop_all(struct process *process)
 		signal_drop(process, signal);
 }
 
-/* A signal that is pending already stays pending once, with the latest cause; unless signal_extras
+/* A signal that is pending already stays pending once, with its first cause; unless signal_extras
  * queues it as well. A task that is TASK_BLOCKED is not woken: it finds the signal when it is done.
  * sigtimedwait takes one signal: from then on others are for another task that waits.
  */
@@ -130,9 +130,10 @@ static void make_pending(struct process *process, int signal, const struct signa
 	uint64_t bit = SIGNAL_BIT(signal);
 
 	cause = cause ? cause : &kernel;
-	if (!(signals->pending & bit) || !signal_extras ||
-	    !signal_extras->queue(signals, signal, cause))
+	if (!(signals->pending & bit))
 		signals->causes[signal - 1] = *cause;
+	else if (signal_extras)
+		signal_extras->queue(signals, signal, cause);
 	signals->pending |= bit;
 	signal_update(process);
 	if (task != current && task->life == TASK_SLEEPING &&

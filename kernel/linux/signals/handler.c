@@ -71,23 +71,22 @@ bool signal_has_timer(const struct process_signals *signals, int signal, int32_t
 }
 
 /* Without memory, or beyond the limit, the signal is pending once less. */
-static bool queue_signal(struct process_signals *signals, int signal,
+static void queue_signal(struct process_signals *signals, int signal,
 			 const struct signal_cause *cause)
 {
 	struct queued_signal **end = &signals->queue;
 
 	if (signal < SIGNAL_QUEUED && cause->code != SI_TIMER)
-		return false;
+		return;
 	struct queued_signal *made = queued.used < QUEUED_MAX ? pool_alloc(&queued) : NULL;
 
 	if (!made)
-		return true;
+		return;
 	made->signal = signal;
 	made->cause = *cause;
 	while (*end)
 		end = &(*end)->next;
 	*end = made;
-	return true;
 }
 
 /* Takes the next one of a signal off the queue. */

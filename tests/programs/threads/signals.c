@@ -63,6 +63,55 @@ static void one_for_each(void)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
+/* Ends when it has sent what it was asked to: 0 is kill. */
+static pid_t sender(int signal, int value)
+{
+	pid_t child = fork();
+
+	if (child == 0) {
+		if (value)
+			sigqueue(getppid(), signal, (union sigval){ value });
+		else
+			kill(getppid(), signal);
+		_exit(value);
+	}
+	waitid(P_PID, child, NULL, WEXITED | WNOWAIT);
+	return child;
+}
+
+/* Of those that several processes send while one is pending, the first tells its cause. */
+static void first_tells(void)
+{
+	const struct timespec now = { 0, 0 };
+	sigset_t set, before;
+	siginfo_t info;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	sigaddset(&set, SIGCHLD);
+	pthread_sigmask(SIG_BLOCK, &set, &before);
+	for (int first = 0; first < 2; first++) {
+		pid_t one = sender(SIGUSR1, first ? 5 : 0), other = sender(SIGUSR1, first ? 0 : 6);
+
+		for (int i = 0; i < 2; i++) {
+			int signal = sigtimedwait(&set, &info, &now);
+
+			say("the first's signal", signal);
+			say("is its own", info.si_pid == one);
+			say("code", info.si_code);
+			say("value or status", info.si_int);
+		}
+		say("no more", sigtimedwait(&set, &info, &now));
+		waitpid(one, NULL, 0);
+		waitpid(other, NULL, 0);
+	}
+	pthread_kill(pthread_self(), SIGUSR1);
+	pthread_kill(pthread_self(), SIGUSR1);
+	sigtimedwait(&set, &info, &now);
+	say("of a thread", info.si_code);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 void part_signals(void)
 {
 	struct sigaction action = { .sa_handler = handle };
@@ -97,6 +146,7 @@ void part_signals(void)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	say("in main", handled_by == getpid());
 	one_for_each();
+	first_tells();
 }
 
 static void *wait_for_it(void *unused)
