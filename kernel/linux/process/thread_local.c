@@ -38,6 +38,7 @@ struct user_descriptor {
 #define SELECTOR_LOCAL	 0x04u /* of the local table, which is empty */
 #define ENTRIES		 (sizeof(struct thread_segments) / sizeof(uint64_t))
 #define ANY_ENTRY	 0xffffffffu
+#define RING		 3u /* a selector's privilege level */
 
 SYSCALL(224, sys_gettid, "", current->pid)
 
@@ -112,21 +113,21 @@ static bool is_thread_local(uint32_t selector)
 	return !(selector & SELECTOR_LOCAL) && (selector & 0xffff) / 8 - ENTRY < ENTRIES;
 }
 
-bool thread_local_has(const struct thread_segments *segments, uint32_t selector)
+uint32_t selector_for_user(uint32_t selector)
 {
-	return is_thread_local(selector) && segments->packed[(selector & 0xffff) / 8 - ENTRY];
+	selector = (selector & 0xffff) | RING;
+	if (selector == USER_DATA || selector == USER_CODE ||
+	    (is_thread_local(selector) && current->thread_local.packed[selector / 8 - ENTRY]))
+		return selector;
+	return 0;
 }
 
-/* A selector whose descriptor was removed, or is no longer a stack's, must not be loaded on the way
- * to user mode: the kernel would fault. */
-static void forget_segment(struct trap_frame *frame)
+void selectors_check(struct trap_frame *frame)
 {
 	uint32_t *const selectors[] = { &frame->gs, &frame->fs, &frame->es, &frame->ds };
 
 	for (unsigned i = 0; i < sizeof(selectors) / sizeof(selectors[0]); i++)
-		if (is_thread_local(*selectors[i]) &&
-		    !thread_local_has(&current->thread_local, *selectors[i]))
-			*selectors[i] = 0;
+		*selectors[i] = selector_for_user(*selectors[i]);
 	if (is_thread_local(frame->user_ss))
 		frame->user_ss = USER_DATA;
 }
@@ -154,6 +155,6 @@ SYSCALL_DEFINE(243, sys_set_thread_area, "p")
 	if (error)
 		return error;
 	descriptors_set_thread_local(&current->thread_local);
-	forget_segment(frame);
+	selectors_check(frame);
 	return 0;
 }

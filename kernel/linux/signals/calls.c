@@ -1,20 +1,23 @@
-/* System calls about signals. */
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "kernel/lib/errno.h"
+/*
+ * System calls about signals. Linux has many of them twice: with a set of 32 signals, and as rt_...
+ * with one of 64, whose size in bytes the program says. Both are one function of the size here.
+ *
+ * signal(7), sigaction(2), sigprocmask(2), sigsuspend(2), sigtimedwait(2), sigaltstack(2),
+ * tgkill(2), rt_sigqueueinfo(2). Those that wait for a signal sleep: pause, sigsuspend and
+ * sigtimedwait.
+ */
+#include "kernel/linux/call.h"
 #include "kernel/linux/signals/frame.h"
 #include "kernel/linux/signals/mask.h"
-#include "kernel/process/family.h"
-#include "kernel/process/signal_actions.h"
-#include "kernel/syscall/syscall.h"
-#include "kernel/task/time.h"
-#include "mm/user_copy.h"
 #include "kernel/linux/time/user_time64.h"
-#include "kernel/task/wait.h"
+#include "kernel/process/signal_actions.h"
+#include "kernel/task/time.h"
 
 /* ---- sending ---- */
 
+/* To one task, which is to be of this program: -ESRCH if it is another's by now, because pids are
+ * used again. -EAGAIN without room for one more real-time signal. Linux's order: arguments, then
+ * tasks. */
 static int kill_thread(int32_t group, int32_t pid, uint32_t signal)
 {
 	const struct process *process = process_find(pid);
@@ -23,12 +26,13 @@ static int kill_thread(int32_t group, int32_t pid, uint32_t signal)
 		return -EINVAL;
 	if (process && process->leader->task->pid != group)
 		return -ESRCH;
-	if (signal && process && !signal_has_room(process, signal))
+	if (process && !signal_has_room(process, signal))
 		return -EAGAIN;
 	return kill_process(pid, signal, SI_TKILL);
 }
 
-static int sys_tkill(struct trap_frame *frame)
+/* Of whatever program the task is; negative pids reach kill_thread as they are, for -EINVAL. */
+SYSCALL_DEFINE(238, sys_tkill, "dd")
 {
 	const struct process *process = process_find(frame->ebx);
 
@@ -36,10 +40,11 @@ static int sys_tkill(struct trap_frame *frame)
 			   frame->ecx);
 }
 
-CALL(sys_tgkill, kill_thread(frame->ebx, frame->ecx, frame->edx))
+SYSCALL(270, sys_tgkill, "ddd", kill_thread(frame->ebx, frame->ecx, frame->edx))
 
-/* The program supplies siginfo, except for codes that only the kernel may use. */
-static int sys_rt_sigqueueinfo(struct trap_frame *frame)
+/* The program supplies siginfo; with codes that only the kernel may use, to itself only. Signal 0
+ * asks whether there is a receiver. The order of the checks is Linux's. */
+SYSCALL_DEFINE(178, sys_rt_sigqueueinfo, "ddp")
 {
 	struct process *process = process_find(frame->ebx);
 	struct linux_signal_info info;
@@ -54,17 +59,16 @@ static int sys_rt_sigqueueinfo(struct trap_frame *frame)
 		return -ESRCH;
 	const struct signal_cause cause = { info.code, { .pid = info.pid }, info.status };
 
-	if (frame->ecx && !signal_has_room(process, frame->ecx))
+	if (!signal_has_room(process, frame->ecx))
 		return -EAGAIN;
-	if (frame->ecx)
-		signal_send_cause(process, frame->ecx, &cause);
+	signal_send_cause(process, frame->ecx, &cause);
 	return 0;
 }
 
 /* ---- actions ---- */
 
 /* rt_sigaction, with the structure of the days of 32 signals. */
-static int sys_sigaction(struct trap_frame *frame)
+SYSCALL_DEFINE(67, sys_sigaction, "dpp")
 {
 	uint32_t signal = frame->ebx;
 	struct linux_old_signal_action new;
@@ -86,7 +90,7 @@ static int sys_sigaction(struct trap_frame *frame)
 }
 
 /* signal, as System V had it: the handler is used once. */
-static int sys_signal(struct trap_frame *frame)
+SYSCALL_DEFINE(48, sys_signal, "dp")
 {
 	uint32_t signal = frame->ebx;
 
@@ -99,27 +103,21 @@ static int sys_signal(struct trap_frame *frame)
 	return old;
 }
 
-/* ---- masks: of 64 signals, or of 32 ---- */
+/* ---- masks ---- */
 
+/* `how` is SIG_BLOCK, SIG_UNBLOCK or SIG_SETMASK: 0, 1 or 2. */
 static int change_mask(uint32_t how, uint64_t set)
 {
 	uint64_t blocked = current->process->signals.blocked;
 
-	switch (how) {
-	case SIG_BLOCK:
-		signal_block(blocked | set);
-		return 0;
-	case SIG_UNBLOCK:
-		signal_block(blocked & ~set);
-		return 0;
-	case SIG_SETMASK:
-		signal_block(set);
-		return 0;
-	default:
+	if (how > SIG_SETMASK)
 		return -EINVAL;
-	}
+	signal_block(how == SIG_BLOCK ? blocked | set : how == SIG_UNBLOCK ? blocked & ~set : set);
+	return 0;
 }
 
+/* The size is 4 or 8 bytes. Signals beyond it keep their state; without a set only the old mask is
+ * told. As on Linux the mask has changed even if the old one cannot be copied. */
 static int sigprocmask(const struct trap_frame *frame, uint32_t size)
 {
 	uint64_t old = current->process->signals.blocked, set = 0;
@@ -127,65 +125,72 @@ static int sigprocmask(const struct trap_frame *frame, uint32_t size)
 	if (frame->ecx && copy_from_user(&set, frame->ecx, size) != 0)
 		return -EFAULT;
 	if (frame->ebx == SIG_SETMASK && size < SIGNAL_MASK_SIZE)
-		set |= old & 0xffffffff00000000;
+		set |= old & ~(uint64_t)UINT32_MAX;
 	int error = frame->ecx ? change_mask(frame->ebx, set) : 0;
 
-	if (!error && frame->edx)
-		error = give(frame->edx, &old, size);
-	return error;
+	return error || !frame->edx ? error : give(frame->edx, &old, size);
 }
 
-CALL(sys_sigprocmask, sigprocmask(frame, sizeof(uint32_t)))
-CALL(sys_rt_sigprocmask,
-     frame->esi == SIGNAL_MASK_SIZE ? sigprocmask(frame, SIGNAL_MASK_SIZE) : -EINVAL)
+SYSCALL(126, sys_sigprocmask, "dpp", sigprocmask(frame, sizeof(uint32_t)))
+SYSCALL(175, sys_rt_sigprocmask, "dppd",
+	frame->esi == SIGNAL_MASK_SIZE ? sigprocmask(frame, SIGNAL_MASK_SIZE) : -EINVAL)
 
+/* Those that are blocked: the others are delivered before the program can look. Fewer bytes than 8
+ * are as good. */
 static int give_pending(uint32_t address, uint32_t size)
 {
 	uint64_t pending = current->process->signals.pending & current->process->signals.blocked;
 
-	return give(address, &pending, size);
+	return size <= sizeof(pending) ? give(address, &pending, size) : -EINVAL;
 }
 
-CALL(sys_sigpending, give_pending(frame->ebx, sizeof(uint32_t)))
-CALL(sys_rt_sigpending,
-     frame->ecx <= SIGNAL_MASK_SIZE ? give_pending(frame->ebx, frame->ecx) : -EINVAL)
+SYSCALL(73, sys_sigpending, "p", give_pending(frame->ebx, sizeof(uint32_t)))
+SYSCALL(176, sys_rt_sigpending, "pd", give_pending(frame->ebx, frame->ecx))
 
 /* ---- waiting for a signal ---- */
 
-static int sys_pause(struct trap_frame *frame)
+/* Ends with -EINTR after a handler; a signal without a handler that does not end the program lets
+ * it begin again. */
+SYSCALL_DEFINE(29, sys_pause, "")
 {
 	while (wait_any(NULL, 0, WAIT_FOREVER) == 0)
 		;
 	return -ERESTART_SLEEP;
 }
 
-static int sys_sigsuspend(struct trap_frame *frame)
+/* With the mask of the days of 32 signals in a register. */
+SYSCALL_DEFINE(72, sys_sigsuspend, "ddx")
 {
-	signal_suspend((current->process->signals.blocked & 0xffffffff00000000) | frame->edx);
+	signal_suspend((current->process->signals.blocked & ~(uint64_t)UINT32_MAX) | frame->edx);
 	return sys_pause(frame);
 }
 
-static int sys_rt_sigsuspend(struct trap_frame *frame)
+SYSCALL_DEFINE(179, sys_rt_sigsuspend, "pd")
 {
 	uint64_t mask;
+	int error = mask_from_user(&mask, frame->ebx, frame->ecx);
 
-	if (frame->ecx != SIGNAL_MASK_SIZE)
-		return -EINVAL;
-	if (copy_from_user(&mask, frame->ebx, sizeof(mask)) != 0)
-		return -EFAULT;
+	if (error)
+		return error;
 	signal_suspend(mask);
 	return sys_pause(frame);
 }
 
-/* Signals of the set are taken even if they are blocked: while it waits, they wake. */
+int signal_accept(uint64_t set, struct signal_cause *cause)
+{
+	if (signal_adopt)
+		signal_adopt(set);
+	return signal_take(set, cause);
+}
+
+/* Signals of the set are taken even if they are blocked: while it waits, they wake. Returns the
+ * signal, -EAGAIN after the deadline, or -EINTR. */
 static int wait_for_signal(uint64_t set, uint64_t deadline, struct signal_cause *cause)
 {
 	bool enabled = interrupts_disable();
 	int32_t signal, error = 0;
 
-	if (signal_adopt)
-		signal_adopt(set);
-	while ((signal = signal_take(set, cause)) == 0 && error == 0) {
+	while ((signal = signal_accept(set, cause)) == 0 && error == 0) {
 		current->process->signals.awaited = set;
 		error = wait_any(NULL, 0, deadline);
 	}
@@ -194,79 +199,59 @@ static int wait_for_signal(uint64_t set, uint64_t deadline, struct signal_cause 
 	return signal ? signal : error == -ETIMEDOUT ? -EAGAIN : -EINTR;
 }
 
+/* Without a time for ever. Linux checks the set's size, the set, then the time. A signal that was
+ * taken is gone even if its siginfo cannot be copied. */
 static int sigtimedwait(const struct trap_frame *frame, timespec_reader *take_time)
 {
-	uint64_t set, ns, deadline = WAIT_FOREVER;
+	uint64_t set, ns = 0;
 	struct signal_cause cause;
+	int result = mask_from_user(&set, frame->ebx, frame->esi);
 
-	if (frame->esi != SIGNAL_MASK_SIZE)
-		return -EINVAL;
-	if (copy_from_user(&set, frame->ebx, sizeof(set)) != 0)
-		return -EFAULT;
-	int result = frame->edx ? take_time(frame->edx, &ns) : 0;
-
+	if (!result && frame->edx)
+		result = take_time(frame->edx, &ns);
 	if (result)
 		return result;
-	if (frame->edx)
-		deadline = time_ns() + ns;
-	set &= ~SIGNALS_FIXED;
-	result = wait_for_signal(set, deadline, &cause);
-	if (result > 0 && frame->ecx) {
-		const struct linux_signal_info info = signal_info(result, &cause);
+	result = wait_for_signal(set & ~SIGNALS_FIXED, frame->edx ? time_ns() + ns : WAIT_FOREVER,
+				 &cause);
+	if (result < 0 || !frame->ecx)
+		return result;
+	const struct linux_signal_info info = signal_info(result, &cause);
 
-		if (give(frame->ecx, &info, sizeof(info)) != 0)
-			return -EFAULT;
-	}
-	return result;
+	return give(frame->ecx, &info, sizeof(info)) ?: result;
 }
 
-CALL(sys_rt_sigtimedwait, sigtimedwait(frame, timespec_from_user))
-CALL(sys_rt_sigtimedwait64, sigtimedwait(frame, timespec64_from_user))
+SYSCALL(177, sys_rt_sigtimedwait, "pppd", sigtimedwait(frame, timespec_from_user))
+SYSCALL(421, sys_rt_sigtimedwait_time64, "pppd", sigtimedwait(frame, timespec64_from_user))
 
 /* ---- handlers: their stack, and the way back ---- */
 
-static int sys_sigaltstack(struct trap_frame *frame)
+/* Sets the alternative stack: -EPERM while a handler runs on it, -ENOMEM for less than
+ * MINSIGSTKSZ. */
+static int set_signal_stack(uint32_t address, bool is_in_use)
 {
-	struct linux_signal_stack new, old = current->process->signals.stack;
-	bool is_in_use = signal_stack_holds(&old, frame->user_esp);
+	struct linux_signal_stack new;
 
-	old.flags = is_in_use ? SS_ONSTACK : old.size == 0 ? SS_DISABLE : 0;
-	if (frame->ebx && copy_from_user(&new, frame->ebx, sizeof(new)) != 0)
+	if (copy_from_user(&new, address, sizeof(new)) != 0)
 		return -EFAULT;
-	if (frame->ebx && is_in_use)
-		return -EPERM;
-	if (frame->ebx && new.flags > SS_DISABLE)
-		return -EINVAL;
-	if (frame->ebx && !(new.flags &SS_DISABLE) && new.size < SIGNAL_STACK_LEAST)
-		return -ENOMEM;
-	if (frame->ecx && give(frame->ecx, &old, sizeof(old)) != 0)
-		return -EFAULT;
-	if (frame->ebx && (new.flags &SS_DISABLE))
+	if (is_in_use || new.flags > SS_DISABLE)
+		return is_in_use ? -EPERM : -EINVAL;
+	if (new.flags &SS_DISABLE)
 		new = (struct linux_signal_stack){ .flags = SS_DISABLE };
-	if (frame->ebx)
-		current->process->signals.stack = new;
+	else if (new.size < SIGNAL_STACK_LEAST)
+		return -ENOMEM;
+	current->process->signals.stack = new;
 	return 0;
 }
 
-CALL(sys_sigreturn, signal_frame_restore(frame, false))
-CALL(sys_rt_sigreturn, signal_frame_restore(frame, true))
+SYSCALL_DEFINE(186, sys_sigaltstack, "pp")
+{
+	struct linux_signal_stack old = current->process->signals.stack;
+	bool is_in_use = signal_stack_holds(&old, frame->user_esp);
+	int error = frame->ebx ? set_signal_stack(frame->ebx, is_in_use) : 0;
 
-static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 29, "pause", "", sys_pause },
-	{ 48, "signal", "dp", sys_signal },
-	{ 67, "sigaction", "dpp", sys_sigaction },
-	{ 72, "sigsuspend", "ddx", sys_sigsuspend },
-	{ 73, "sigpending", "p", sys_sigpending },
-	{ 119, "sigreturn", "", sys_sigreturn },
-	{ 126, "sigprocmask", "dpp", sys_sigprocmask },
-	{ 173, "rt_sigreturn", "", sys_rt_sigreturn },
-	{ 175, "rt_sigprocmask", "dppd", sys_rt_sigprocmask },
-	{ 176, "rt_sigpending", "pd", sys_rt_sigpending },
-	{ 177, "rt_sigtimedwait", "pppd", sys_rt_sigtimedwait },
-	{ 178, "rt_sigqueueinfo", "ddp", sys_rt_sigqueueinfo },
-	{ 179, "rt_sigsuspend", "pd", sys_rt_sigsuspend },
-	{ 186, "sigaltstack", "pp", sys_sigaltstack },
-	{ 238, "tkill", "dd", sys_tkill },
-	{ 270, "tgkill", "ddd", sys_tgkill },
-	{ 421, "rt_sigtimedwait_time64", "pppd", sys_rt_sigtimedwait64 },
-};
+	old.flags = is_in_use ? SS_ONSTACK : old.size == 0 ? SS_DISABLE : 0;
+	return error || !frame->ecx ? error : give(frame->ecx, &old, sizeof(old));
+}
+
+SYSCALL(119, sys_sigreturn, "", signal_frame_restore(frame, false))
+SYSCALL(173, sys_rt_sigreturn, "", signal_frame_restore(frame, true))

@@ -33,7 +33,7 @@ struct queued_signal {
 
 static struct pool queued = POOL_INITIALIZER(struct queued_signal);
 
-/* Signals that are pending, of all tasks: there is one user, and one of each number is kept outside
+/* Pending signals, of all tasks: there is one user, and one of each number is kept outside
  * the queue. */
 static uint32_t count_pending(void)
 {

@@ -1,10 +1,25 @@
-/* Changes which signals the current process blocks: permanently, or for one system call. */
+/*
+ * Changes which signals the current process blocks: permanently, or for one system call.
+ *
+ *	sigprocmask		signal_block
+ *	sigsuspend, ppoll ...	signal_suspend: blocked is kept in `saved` ... the call ends
+ *				a handler runs: sigreturn brings `saved` back (call_handler)
+ *				none does: signal_resume, when all signals were delivered
+ */
 #include "kernel/linux/signals/mask.h"
 
 #include "kernel/cpu/interrupts.h"
 #include "kernel/process/signal_actions.h"
+#include "mm/user_copy.h"
 
 struct wait_queue signal_sent;
+
+int mask_from_user(uint64_t *mask, uint32_t address, uint32_t size)
+{
+	if (size != sizeof(*mask))
+		return -EINVAL;
+	return copy_from_user(mask, address, sizeof(*mask)) == 0 ? 0 : -EFAULT;
+}
 
 void signal_block(uint64_t blocked)
 {

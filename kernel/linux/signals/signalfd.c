@@ -1,5 +1,11 @@
-/* Files that give signals: signalfd(2). A read takes those of the file's set that are pending,
- * which the program usually blocks, so that they do nothing else. */
+/*
+ * Files that give signals: signalfd(2). A read takes those of the file's set that are pending,
+ * which the program usually blocks, so that they do nothing else.
+ *
+ * They are the signals of the task that reads, and of its program: a file that a child has
+ * inherited gives the child's. So a file has only a set, and all readers are woken by every signal
+ * (signal_sent) and looks again.
+ */
 #include <stddef.h>
 
 #include "fs/linux/poll.h"
@@ -27,14 +33,8 @@ struct signal_record {
 
 static struct pool pool = POOL_INITIALIZER(struct signal_file);
 
-static int take(uint64_t set, struct signal_cause *cause)
-{
-	if (signal_adopt)
-		signal_adopt(set);
-	return signal_take(set, cause);
-}
-
-/* Waits for the first one only. */
+/* As many records as there is room for; waits for the first one only. -EINVAL without room for one.
+ * A signal whose record cannot be copied is gone, as on Linux. */
 static int signal_read(struct file *file, struct buffer *to, uint64_t offset)
 {
 	uint64_t set = ((struct signal_file *)file->private)->set;
@@ -43,10 +43,10 @@ static int signal_read(struct file *file, struct buffer *to, uint64_t offset)
 
 	if (to->length < sizeof(struct signal_record))
 		return -EINVAL;
-	signal = take(set, &cause);
+	signal = signal_accept(set, &cause);
 	if (!signal && file->flags & O_NONBLOCK)
 		return -EAGAIN;
-	int error = wait_event(&signal_sent, signal || (signal = take(set, &cause)) != 0);
+	int error = wait_event(&signal_sent, signal || (signal = signal_accept(set, &cause)) != 0);
 
 	while (!error && signal) {
 		const struct linux_signal_info info = signal_info(signal, &cause);
@@ -63,7 +63,7 @@ static int signal_read(struct file *file, struct buffer *to, uint64_t offset)
 		if (moved < 0)
 			return done ? done : moved;
 		done += moved;
-		signal = to->length < sizeof(record) ? 0 : take(set, &cause);
+		signal = to->length < sizeof(record) ? 0 : signal_accept(set, &cause);
 	}
 	return error ? error : done;
 }
@@ -87,16 +87,18 @@ static const struct file_ops signal_ops = {
 	.read = signal_read, .poll = signal_poll, .release = signal_release, .is_stream = true
 };
 
-/* Descriptor -1: a new file; else the file's set is another one from now on. */
+/* Descriptor -1: a new file, whose descriptor it returns; else the file's set is another one from
+ * now on. `held` is the descriptor's, or NULL. */
 static int signal_file(struct file *held, const struct trap_frame *frame, uint32_t flags)
 {
 	static struct anonymous kind = { .kind = "[signalfd]" };
 	uint64_t set;
+	int error = flags & ~(O_NONBLOCK | O_CLOEXEC)
+			? -EINVAL
+			: mask_from_user(&set, frame->ecx, frame->edx);
 
-	if (frame->edx != SIGNAL_MASK_SIZE || flags & ~(O_NONBLOCK | O_CLOEXEC))
-		return -EINVAL;
-	if (copy_from_user(&set, frame->ecx, sizeof(set)) != 0)
-		return -EFAULT;
+	if (error)
+		return error;
 	bool is_new = frame->ebx == -1u;
 	struct file *file =
 	    is_new ? file_of_pool(&kind, &signal_ops, &pool, O_RDWR | (flags & O_NONBLOCK)) : held;
@@ -109,10 +111,5 @@ static int signal_file(struct file *held, const struct trap_frame *frame, uint32
 	return is_new ? descriptor_add(file, flags) : (int)frame->ebx;
 }
 
-FILE_CALL(sys_signalfd, signal_file(file_opened(file), frame, 0))
-FILE_CALL(sys_signalfd4, signal_file(file_opened(file), frame, frame->esi))
-
-static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 321, "signalfd", "fpd", sys_signalfd },
-	{ 327, "signalfd4", "fpdx", sys_signalfd4 },
-};
+SYSCALL_FILE(321, sys_signalfd, "fpd", signal_file(file_opened(file), frame, 0))
+SYSCALL_FILE(327, sys_signalfd4, "fpdx", signal_file(file_opened(file), frame, frame->esi))
