@@ -243,12 +243,8 @@ $(BUILD)/objects/%.o: %.o
 	@mkdir -p $(@D)
 	$(Q)cp $< $@
 
-# What mm/large_page.c handles first: calls of NAME from another file go to __wrap_NAME.
-WRAPPED := $(if $(filter mm/large_page.c,$(SOURCES)),pte_of page_unmap_range page_protect_range \
-	page_copy_range space_fault)
-
 # Linked twice: the first kernel has no symbols, and gives the addresses for those of the second.
-LINK = $(call tool,ld) $(LINKING) $(WRAPPED:%=--wrap=%) -L$(CONSTANTS) -T boot/kernel.ld $(OBJECTS)
+LINK = $(call tool,ld) $(LINKING) -L$(CONSTANTS) -T boot/kernel.ld $(OBJECTS)
 
 $(OUT):
 	@mkdir -p $@

@@ -46,6 +46,7 @@ static uint8_t zero_page[PAGE_SIZE] __attribute__((aligned(PAGE_SIZE)));
      too (space_show): those within fault_around_bytes, aligned to that, and within the area. One
      call of the object's `peek` may give fewer pages than that, or more.
    - space->pages counts the entries that are made.
+   - given: the first lines of space_fault, for large pages (mm/page_table.h): keep them.
 
    Pitfalls: getting a page from an object may sleep. Meanwhile another task may make the entry:
    then release the page that came too late. It may also unmap the area, which is freed then, or put
@@ -182,8 +183,12 @@ static int fault_in_object(struct space *space, struct area *area, uint32_t addr
 
 int space_fault(struct space *space, uint32_t address, bool write, bool may_sleep)
 {
-	struct area *area = area_for(space, address);
+	struct area *area;
+	int error;
 
+	if (space->large && large_fault(space, address, write, &error))
+		return error;
+	area = area_for(space, address);
 	if (!area)
 		return -EFAULT;
 	if (!(area->flags & (write ? SPACE_WRITE : SPACE_PROTECTION)))

@@ -34,8 +34,6 @@
 #define FLAGS	 (PAGE_SIZE - 1)
 
 uint32_t *large_tables_aside;
-static uint32_t entries; /* that are large, in all spaces */
-static bool is_used;	 /* by any program, ever */
 static struct large_counts counts;
 
 /* ---- entries ---- */
@@ -59,7 +57,6 @@ static bool put_aside(uint32_t *table)
 		return false;
 	*(uint32_t **)table = large_tables_aside;
 	large_tables_aside = table;
-	entries++;
 	return true;
 }
 
@@ -68,7 +65,6 @@ static uint32_t *take_table(void)
 	uint32_t *table = large_tables_aside;
 
 	large_tables_aside = *(uint32_t **)table;
-	entries--;
 	return table;
 }
 
@@ -184,7 +180,7 @@ static void drop(struct space *space, uint32_t address)
 }
 
 /* Demotion. The table maps what the entry has mapped, the accessed and the dirty bit included. */
-static __attribute__((noinline)) void split(const struct space *space, uint32_t address)
+static void split(const struct space *space, uint32_t address)
 {
 	fill(space, address);
 	uint32_t entry = large_entry(space, address);
@@ -226,92 +222,52 @@ static int share(struct space *to, struct space *from, uint32_t address)
 	return 0;
 }
 
-/* ---- ranges: large pages that are in them as a whole, and the rest ---- */
+/* ---- before the functions of mm/page_table.h ---- */
 
-static uint32_t end_of_large(uint32_t start, uint32_t end)
+bool large_covers(const struct space *space, uint32_t address, bool make)
 {
-	uint32_t next = (start & -LARGE_PAGE) + LARGE_PAGE;
+	bool covers = large_entry(space, address);
 
-	return next < end ? next : end;
+	if (covers && make)
+		split(space, address);
+	return covers && !make;
 }
 
-/* Is there a large page at start, and all of it before next? If a part, it is split. */
-static bool is_large(const struct space *space, uint32_t start, uint32_t next)
-{
-	if (!large_entry(space, start))
-		return false;
-	if (next - start == LARGE_PAGE)
-		return true;
-	split(space, start);
-	return false;
-}
-
-static __attribute__((noinline)) void unmap_range(struct space *space, uint32_t start, uint32_t end)
+/* The first address of [start, end) where a large page begins that is in it as a whole; or end. One
+ * that is there in part is split. */
+static uint32_t next_whole(const struct space *space, uint32_t start, uint32_t end)
 {
 	for (uint32_t next; start < end; start = next) {
-		next = end_of_large(start, end);
-		if (is_large(space, start, next))
-			drop(space, start);
-		else
-			__real_page_unmap_range(space, start, next);
+		next = (start & -LARGE_PAGE) + LARGE_PAGE;
+		if (!large_entry(space, start))
+			continue;
+		if (start % LARGE_PAGE == 0 && next <= end)
+			return start;
+		split(space, start);
 	}
+	return end;
 }
 
-static __attribute__((noinline)) void protect_range(struct space *space, uint32_t start,
-						    uint32_t end, uint32_t protection)
+void large_unmap(struct space *space, uint32_t start, uint32_t end)
 {
-	for (uint32_t next; start < end; start = next) {
-		next = end_of_large(start, end);
-		if (is_large(space, start, next))
-			protect(space, start, protection);
-		else
-			__real_page_protect_range(space, start, next, protection);
-	}
+	while ((start = next_whole(space, start, end)) < end)
+		drop(space, start);
 }
 
-static __attribute__((noinline)) int copy_range(struct space *to, struct space *from,
-						uint32_t start, uint32_t end)
+void large_protect(const struct space *space, uint32_t start, uint32_t end, uint32_t protection)
+{
+	for (; (start = next_whole(space, start, end)) < end; start += LARGE_PAGE)
+		protect(space, start, protection);
+}
+
+int large_copy(struct space *to, struct space *from, uint32_t start, uint32_t end)
 {
 	int error = 0;
 
-	for (uint32_t next; !error && start < end; start = next) {
-		next = end_of_large(start, end);
-		error = is_large(from, start, next) ? share(to, from, start)
-						    : __real_page_copy_range(to, from, start, next);
-	}
+	to->large = true;
+	for (; !error && (start = next_whole(from, start, end)) < end; start += LARGE_PAGE)
+		error = share(to, from, start);
 	return error;
-}
-
-/* ---- what others call: short as long as there is no large page ---- */
-
-uint32_t *__wrap_pte_of(const struct space *space, uint32_t address, bool make)
-{
-	if (entries > 0 && large_entry(space, address))
-		split(space, address);
-	return __real_pte_of(space, address, make);
-}
-
-void __wrap_page_unmap_range(struct space *space, uint32_t start, uint32_t end)
-{
-	if (entries > 0)
-		unmap_range(space, start, end);
-	else
-		__real_page_unmap_range(space, start, end);
-}
-
-void __wrap_page_protect_range(struct space *space, uint32_t start, uint32_t end,
-			       uint32_t protection)
-{
-	if (entries > 0)
-		protect_range(space, start, end, protection);
-	else
-		__real_page_protect_range(space, start, end, protection);
-}
-
-int __wrap_page_copy_range(struct space *to, struct space *from, uint32_t start, uint32_t end)
-{
-	return entries > 0 ? copy_range(to, from, start, end)
-			   : __real_page_copy_range(to, from, start, end);
 }
 
 /* ---- faults ---- */
@@ -339,28 +295,19 @@ static bool make_own(struct space *space, uint32_t address)
 	return true;
 }
 
-static int fault(struct space *space, uint32_t address, bool write)
+/* The entry allows the access from now on. */
+static void allow(const struct space *space, uint32_t address, bool write)
 {
-	const struct area *area = area_find(space, address);
-
-	if (!area || !(area->flags & (write ? SPACE_WRITE : SPACE_PROTECTION)))
-		return -EACCES;
-	if (write && !make_own(space, address)) {
-		split(space, address); /* then by 4 KiB */
-		return __real_space_fault(space, address, write, false);
-	}
 	fill(space, address);
 	uint32_t entry = large_entry(space, address) | PTE_PRESENT;
 
 	set(space, address, write ? entry | PTE_WRITE : entry);
-	return 0;
 }
 
 /* All of the 4 MiB around an address are in an area of MAP_HUGETLB, and nothing is there (any
  * more): a large page again, if there is a block. */
-static void fault_in(struct space *space, uint32_t address)
+static void fault_in(struct space *space, uint32_t address, const struct area *area)
 {
-	const struct area *area = area_find(space, address);
 	uint32_t start = address & -LARGE_PAGE;
 
 	if (area && (area->flags & AREA_LARGE) && start >= area_start(area) &&
@@ -368,20 +315,20 @@ static void fault_in(struct space *space, uint32_t address)
 		large_map(space, start, start + LARGE_PAGE);
 }
 
-static __attribute__((noinline)) int any_fault(struct space *space, uint32_t address, bool write,
-					       bool may_sleep)
+bool large_fault(struct space *space, uint32_t address, bool write, int *error)
 {
-	if (!large_entry(space, address))
-		fault_in(space, address);
-	if (large_entry(space, address))
-		return fault(space, address, write);
-	return __real_space_fault(space, address, write, may_sleep);
-}
+	const struct area *area = area_find(space, address);
 
-int __wrap_space_fault(struct space *space, uint32_t address, bool write, bool may_sleep)
-{
-	return is_used ? any_fault(space, address, write, may_sleep)
-		       : __real_space_fault(space, address, write, may_sleep);
+	if (!large_entry(space, address))
+		fault_in(space, address, area);
+	if (!large_entry(space, address))
+		return false;
+	*error = area && (area->flags & (write ? SPACE_WRITE : SPACE_PROTECTION)) ? 0 : -EACCES;
+	if (!*error && write && !make_own(space, address))
+		return false;
+	if (!*error)
+		allow(space, address, write);
+	return true;
 }
 
 /* ---- making them ---- */
@@ -389,7 +336,7 @@ int __wrap_space_fault(struct space *space, uint32_t address, bool write, bool m
 /* A table that maps nothing any more goes first. */
 static bool map_one(struct space *space, uint32_t address)
 {
-	__real_page_unmap_range(space, address, address + LARGE_PAGE);
+	page_unmap_range(space, address, address + LARGE_PAGE);
 	if (!put_aside(page_alloc(0)))
 		return false;
 	struct page *block = block_create(PTE_POOL);
@@ -406,7 +353,7 @@ static bool map_one(struct space *space, uint32_t address)
 
 int large_map(struct space *space, uint32_t start, uint32_t end)
 {
-	is_used = true;
+	space->large = true;
 	for (uint32_t at = start; at < end; at += LARGE_PAGE) {
 		if (map_one(space, at))
 			continue;
@@ -474,7 +421,7 @@ static bool promote(struct space *space, uint32_t start)
 		if (pte_page(table[i]) != block + i)
 			page_release(pte_page(table[i]));
 	page_of(table)->references = 1;
-	return is_used = put_aside(table);
+	return space->large = put_aside(table);
 }
 
 uint32_t large_promote(struct space *space, uint32_t start, uint32_t end)

@@ -1,10 +1,8 @@
 /*
  * Large pages: 4 MiB by one entry of a directory (Intel SDM volume 3, 4.3), without a table.
  *
- * The functions of mm/page_table.h and space_fault know tables only. So the linker sends the calls
- * of other files to __wrap_NAME here (its option --wrap, in the Makefile), which do what large
- * entries need, and leave the rest to __real_NAME. The core needs no line for large pages, and
- * without the breadth it has none.
+ * What the functions of mm/page_table.h and space_fault do to large pages is in mm/page_table.h.
+ * Here is how programs get them.
  */
 #pragma once
 
@@ -50,19 +48,3 @@ struct large_counts {
 };
 
 struct large_counts large_count(void);
-
-/* ---- before mm/page_table.h and mm/fault.h ---- */
-
-uint32_t *__real_pte_of(const struct space *space, uint32_t address, bool make);
-void __real_page_unmap_range(struct space *space, uint32_t start, uint32_t end);
-void __real_page_protect_range(struct space *space, uint32_t start, uint32_t end,
-			       uint32_t protection);
-int __real_page_copy_range(struct space *to, struct space *from, uint32_t start, uint32_t end);
-int __real_space_fault(struct space *space, uint32_t address, bool write, bool may_sleep);
-
-uint32_t *__wrap_pte_of(const struct space *space, uint32_t address, bool make);
-void __wrap_page_unmap_range(struct space *space, uint32_t start, uint32_t end);
-void __wrap_page_protect_range(struct space *space, uint32_t start, uint32_t end,
-			       uint32_t protection);
-int __wrap_page_copy_range(struct space *to, struct space *from, uint32_t start, uint32_t end);
-int __wrap_space_fault(struct space *space, uint32_t address, bool write, bool may_sleep);

@@ -117,7 +117,8 @@ void tlb_flush_space(const struct space *space)
    - space->pages is the number of entries that are not 0. page_unmap_range and page_copy_range keep
      it right; for pte_set its callers do.
    - given: take and put for tables; page_hold and page_release for pages; is_loaded; tlb_flush_page
-     (kernel/cpu/paging.h); physical_address and direct_map (kernel/cpu/memory_layout.h).
+     (kernel/cpu/paging.h); physical_address and direct_map (kernel/cpu/memory_layout.h); and the
+     first lines of four functions, for large pages (mm/page_table.h): keep them.
 
    Pitfalls: a page is released after the TLB has forgotten it, not before. A range may go up to
    KERNEL_BASE, and the kernel's entries stay as they are. A table is given back with its last
@@ -128,6 +129,8 @@ uint32_t *pte_of(const struct space *space, uint32_t address, bool make)
 {
 	uint32_t *entry = &space->directory[address >> LARGE_SHIFT];
 
+	if (space->large && large_covers(space, address, make))
+		return NULL;
 	if (!(*entry & PTE_PRESENT)) {
 		uint32_t *table = make ? take(&tables, ENTRIES) : NULL;
 
@@ -205,6 +208,8 @@ static void unmap_entries(struct space *space, uint32_t *pte, uint32_t start, ui
  * that has become empty needs no flush of its own. */
 void page_unmap_range(struct space *space, uint32_t start, uint32_t end)
 {
+	if (space->large)
+		large_unmap(space, start, end);
 	for (uint32_t next; start < end; start = next) {
 		uint32_t *pte = pte_of(space, start, false);
 
@@ -224,6 +229,8 @@ void page_protect_range(struct space *space, uint32_t start, uint32_t end, uint3
 	uint32_t kept = protection & SPACE_WRITE ? -1u : ~PTE_WRITE;
 	uint32_t present = protection ? PTE_PRESENT : 0;
 
+	if (space->large)
+		large_protect(space, start, end, protection);
 	for (uint32_t next; start < end; start = next) {
 		uint32_t *pte = pte_of(space, start, false);
 
@@ -256,6 +263,8 @@ static uint32_t copy_entries(uint32_t *target, uint32_t *source, uint32_t count)
 
 int page_copy_range(struct space *to, struct space *from, uint32_t start, uint32_t end)
 {
+	if (from->large && large_copy(to, from, start, end) != 0)
+		return -ENOMEM;
 	for (uint32_t next; start < end; start = next) {
 		uint32_t *source = pte_of(from, start, false);
 

@@ -1,6 +1,7 @@
 /* Page tables: which page of memory is mapped at which address of a space. */
 #pragma once
 
+#include "kernel/lib/optional.h"
 #include "mm/page.h"
 
 struct space;
@@ -25,7 +26,8 @@ uint32_t *page_directory_create(void);
 void page_directory_destroy(uint32_t *directory);
 
 /* The entry of a user address. NULL if there is no table for it and `make` is false, or there is no
- * memory for one. Valid until the next unmap in the same 4 MiB. */
+ * memory for one. Valid until the next unmap in the same 4 MiB. A large page has no table: `make`
+ * splits it. */
 uint32_t *pte_of(const struct space *space, uint32_t address, bool make);
 
 /* Writes an entry, and flushes the old one from the TLB if necessary. The caller counts the page's
@@ -46,6 +48,22 @@ void page_protect_range(struct space *space, uint32_t start, uint32_t end, uint3
  * lose the right to write; the caller flushes the TLB. Returns 0; or -ENOMEM, after some entries
  * have been copied. */
 int page_copy_range(struct space *to, struct space *from, uint32_t start, uint32_t end);
+
+/*
+ * Large pages, 4 MiB by one entry of a directory (mm/large_page.c), in a space with space->large.
+ * They are given: the functions above and space_fault call these first.
+ *
+ * large_unmap, large_protect and large_copy do it for the large pages that are in the range as a
+ * whole, and split those that are there in part. pte_of finds no table for what remains large.
+ * large_covers: is a large page at the address? With `make` it is split, and no longer one.
+ * large_fault: true if a large page is there, and *error is the result; false: look for 4 KiB.
+ */
+void large_unmap(struct space *space, uint32_t start, uint32_t end) OPTIONAL;
+void large_protect(const struct space *space, uint32_t start, uint32_t end,
+		   uint32_t protection) OPTIONAL;
+int large_copy(struct space *to, struct space *from, uint32_t start, uint32_t end) OPTIONAL;
+bool large_covers(const struct space *space, uint32_t address, bool make) OPTIONAL;
+bool large_fault(struct space *space, uint32_t address, bool write, int *error) OPTIONAL;
 
 /* Flushes all of a space's entries from the TLB. */
 void tlb_flush_space(const struct space *space);

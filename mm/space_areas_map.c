@@ -206,8 +206,7 @@ uint32_t space_read(const struct space *space, uint32_t address, void *to, uint3
 		if (count > length - done)
 			count = length - done;
 		memcpy((uint8_t *)to + done,
-		       (uint8_t *)page_address(pte_page(*pte_of(space, at, false))) +
-			   at % PAGE_SIZE,
+		       (uint8_t *)page_address(pte_page(*pte_of(space, at, true))) + at % PAGE_SIZE,
 		       count);
 		done += count;
 	}

@@ -28,6 +28,7 @@ struct space {
 	uint32_t pages;		       /* that are mapped */
 	uint32_t most;		       /* pages that were mapped before the program unmapped some */
 	uint32_t count;		       /* of areas */
+	bool large;		       /* it has, or had, large pages (mm/large_page.c) */
 	uint32_t pinning; /* PINS_*: what becomes of new areas (kernel/linux/memory/pinned.c) */
 };
 

@@ -209,12 +209,18 @@ static int check(uint32_t address, uint32_t length)
 	return address < end ? -ENOMEM : 0;
 }
 
+/* An entry that may move alone: a large page is split. NULL: there is none. */
+static uint32_t *small_entry(const struct space *space, uint32_t address)
+{
+	return pte_of(space, address, large_entry(space, address) != 0);
+}
+
 /* The pages move: their entries are written elsewhere. Returns how far it came, in bytes: without
  * memory for a table not to the end. */
 static uint32_t move_pages(struct space *space, uint32_t from, uint32_t to, uint32_t length)
 {
 	for (uint32_t at = 0; at < length; at += PAGE_SIZE) {
-		uint32_t *old = pte_of(space, from + at, false);
+		uint32_t *old = small_entry(space, from + at);
 
 		if (!old || !*old)
 			continue;
