@@ -20,7 +20,6 @@ from labs.tools.course.rooms import opening
 
 LIST = ROOT / "tests/debugger/walks.toml"
 PAGE = ROOT / "kernel/walks.md"
-BY_THE_LINKER = "__wrap_"  # of ld's --wrap, which kernel/README.md says is to go: not counted
 
 # The functions are reached one after the other, by the task that the walk begins with.
 FOLLOW = """
@@ -89,11 +88,7 @@ def probe_of(some: Sequence[Walk]) -> str:
 
 def chain_of(frames: Sequence[Sequence[str]], root: Path = ROOT) -> list[Call]:
     """A chain from what the probe says. A function that the compiler has split is one call."""
-    calls = [
-        Call(inside(path, root), name.partition(".")[0])
-        for path, name in frames
-        if not name.startswith(BY_THE_LINKER)
-    ]
+    calls = [Call(inside(path, root), name.partition(".")[0]) for path, name in frames]
     return [call for call, _ in groupby(calls)]
 
 
