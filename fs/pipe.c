@@ -187,12 +187,15 @@ bool pipe_leave(struct pipe *pipe, struct file *file)
 
 static void pipe_release(struct file *file)
 {
-	pipe_leave(file->private, file);
+	if (pipe_leave(file->private, file) && pipe_freed)
+		pipe_freed(file);
 }
 
-struct file_ops pipe_ops = {
+const struct file_ops pipe_ops = {
 	.read = pipe_read,
 	.write = pipe_write,
+	.control = pipe_control,
+	.poll = pipe_poll,
 	.release = pipe_release,
 	.is_stream = true,
 };

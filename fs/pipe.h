@@ -37,10 +37,14 @@ extern struct pool pipe_pool;
 void pipe_enter(struct pipe *pipe, struct file *file);
 bool pipe_leave(struct pipe *pipe, struct file *file);
 
-/* The operations of an open end. Not const: modules that add pipes with names, or poll, put their
- * operations in here at start-up. */
-extern struct file_ops pipe_ops;
+/* The operations of an open end. */
+extern const struct file_ops pipe_ops;
 
-/* Called for each pipe that is made, for a module that gives inodes to pipes. Returns false without
- * memory. */
+/* Two of them, which Linux's programs need. */
+uint32_t pipe_poll(struct file *file, struct poll_table *table) OPTIONAL;
+int pipe_control(struct file *file, uint32_t command, uint32_t argument) OPTIONAL;
+
+/* Called for each pipe that is made, for a module that gives inodes to pipes (false: without
+ * memory), and when the last file of one has gone. */
 bool pipe_made(struct file *reader, struct file *writer) OPTIONAL;
+void pipe_freed(const struct file *file) OPTIONAL;

@@ -79,7 +79,7 @@ static void remove_from_table(struct disk_inode *inode)
 /* Of a device or a named pipe only syncfs tells errors of write-back; all else is as everywhere. */
 static int open_special(struct file *file)
 {
-	file->ops = inode_is(file->inode, S_IFIFO) ? fifo_file_ops : &device_file_ops;
+	file->ops = &special_file_ops;
 	file->mount_errors = errors_sample(&disk_inode(file->inode)->mount->errors);
 	return file->ops->open(file);
 }

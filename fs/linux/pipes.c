@@ -1,7 +1,7 @@
 /*
  * Operations on pipes for Linux's programs, other than reading and writing: open one by a name,
- * poll one, ask how much is in it, and what it is. The operations go into fs/pipe.h's table at
- * start-up.
+ * poll one, ask how much is in it, and what it is. fs/pipe.c calls what is defined here, if it is
+ * linked. fifo(7), pipe(7).
  *
  * Each pipe has an inode here: that of its name, or one of its own, which is freed with its last
  * file. inode->pipe is NULL while the pipe is not open.
@@ -13,7 +13,6 @@
 #include "kernel/abi/file.h"
 #include "kernel/abi/poll.h"
 #include "kernel/lib/errno.h"
-#include "kernel/lib/startup.h"
 #include "fs/linux/poll.h"
 #include "mm/pool.h"
 
@@ -43,7 +42,7 @@ bool pipe_made(struct file *reader, struct file *writer)
 		return false;
 	inode_initialize(inode, S_IFIFO | 0600);
 	inode->ops = &nameless_ops;
-	inode->file_ops = &pipe_ops;
+	inode->file_ops = &special_file_ops;
 	inode->number = ++number;
 	inode->pipe = with_inode(reader, inode)->private;
 	with_inode(writer, inode);
@@ -53,9 +52,9 @@ bool pipe_made(struct file *reader, struct file *writer)
 
 /* After the pipe is freed its name remains; opened again, it is an empty pipe. A file without an
  * inode is one of a pipe that could not be made whole. */
-static void pipe_close(struct file *file)
+void pipe_freed(const struct file *file)
 {
-	if (pipe_leave(file->private, file) && file->inode)
+	if (file->inode)
 		file->inode->pipe = NULL;
 }
 
@@ -74,12 +73,13 @@ static int wait_for_other(struct file *file, struct pipe *pipe)
 	return wait_event(&pipe->data, *opens != seen);
 }
 
-static int pipe_open(struct file *file)
+int pipe_open(struct file *file)
 {
 	struct pipe *pipe = file->inode->pipe;
 
 	if (!pipe && !(pipe = file->inode->pipe = pool_alloc(&pipe_pool)))
 		return -ENOMEM;
+	file->ops = &pipe_ops;
 	pipe_enter(pipe, file);
 	pipe->reader_opens += file_readable(file);
 	pipe->writer_opens += file_writable(file);
@@ -87,7 +87,7 @@ static int pipe_open(struct file *file)
 	int error = wait_for_other(file, pipe);
 
 	if (error)
-		pipe_close(file);
+		pipe_ops.release(file);
 	return error;
 }
 
@@ -98,7 +98,7 @@ static bool is_hung_up(const struct file *file, const struct pipe *pipe)
 	return pipe->writers == 0 && file->offset != (uint64_t)pipe->writer_opens + 1;
 }
 
-static uint32_t pipe_poll(struct file *file, struct poll_table *table)
+uint32_t pipe_poll(struct file *file, struct poll_table *table)
 {
 	struct pipe *pipe = file->private;
 	uint32_t ready = 0;
@@ -116,7 +116,7 @@ static uint32_t pipe_poll(struct file *file, struct poll_table *table)
 	return ready;
 }
 
-static int pipe_control(struct file *file, uint32_t command, uint32_t argument)
+int pipe_control(struct file *file, uint32_t command, uint32_t argument)
 {
 	uint32_t bytes = pipe_filled(file->private);
 
@@ -124,15 +124,3 @@ static int pipe_control(struct file *file, uint32_t command, uint32_t argument)
 		return -ENOTTY;
 	return give(argument, &bytes, sizeof(bytes));
 }
-
-/* ---- start-up ---- */
-
-static void pipes_start(void)
-{
-	fifo_file_ops = &pipe_ops;
-	pipe_ops.open = pipe_open;
-	pipe_ops.release = pipe_close;
-	pipe_ops.poll = pipe_poll;
-	pipe_ops.control = pipe_control;
-}
-STARTUP(pipes_start)

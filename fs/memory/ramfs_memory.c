@@ -9,7 +9,6 @@
 #include "kernel/abi/stat.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/list.h"
-#include "kernel/lib/startup.h"
 #include "kernel/lib/string.h"
 #include "kernel/report/printk.h"
 #include "mm/page_table.h"
@@ -120,7 +119,7 @@ static const struct memory_object_ops ops = { .page = memory_page,
 					      .cut = memory_cut,
 					      .describe = memory_describe };
 
-static struct memory_object *ramfs_memory(struct file *file)
+struct memory_object *ramfs_memory(struct file *file)
 {
 	struct memory_object *object = &ramfs_inode(file->inode)->file.memory;
 
@@ -141,21 +140,13 @@ struct memory_object *ramfs_shared_memory(uint32_t length)
 	return &file->file.memory;
 }
 
-static void hold(void *page)
+/* A table of pages is a page, too. */
+void ramfs_page_hold(void *page)
 {
 	page_hold(page_of(page));
 }
 
-static void release(void *page)
+void ramfs_page_release(void *page)
 {
 	page_release(page_of(page));
 }
-
-static void ramfs_memory_initialize(void)
-{
-	static const struct ramfs_page_ops pages = { hold, release };
-
-	ramfs_pages = &pages;
-	ramfs_file_ops.memory = ramfs_memory;
-}
-STARTUP(ramfs_memory_initialize)

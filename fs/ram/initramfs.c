@@ -31,12 +31,6 @@ static struct pool met_pool = POOL_INITIALIZER(struct met);
 
 static struct met *all_met;
 
-/* The name of an error, as what is wrong; NULL for 0. */
-static const char *cause(int error)
-{
-	return error ? errno_name(-error) : NULL;
-}
-
 /* Makes the missing directories above the name. */
 static int make_parents(struct cpio *archive)
 {
@@ -81,15 +75,13 @@ static struct met *find_met(const struct cpio_header *header)
 }
 
 /* Remembers a file that has more names. */
-static int remember(struct cpio *archive, struct inode *inode)
+static int remember(const struct cpio_header *header, struct inode *inode)
 {
 	struct met *met = pool_alloc(&met_pool);
 
 	if (!met)
 		return -ENOMEM;
-	met->header = archive->header;
-	met->inode = inode_hold(inode);
-	met->next = all_met;
+	*met = (struct met){ *header, inode_hold(inode), all_met };
 	all_met = met;
 	return 0;
 }
@@ -105,93 +97,51 @@ static void forget_all(void)
 	}
 }
 
-/* Makes the file, or another name of one that was met. A file that had the name before is removed.
- */
-static int make_regular(struct cpio *archive)
+/* Makes what the entry is: a directory, unless there is one; another name of `met`; or something
+ * new. What had the name before is removed. A symbolic link's target is the contents. */
+static int make(struct cpio *archive, const struct met *met, char *page)
 {
 	const struct cpio_header *header = &archive->header;
-	bool has_names = header->links > 1;
-	struct met *met = has_names ? find_met(header) : NULL;
-	int error = vfs_remove(path_root(), archive->name, false);
+	uint32_t mode = header->mode & (S_IFMT | S_ALL);
+	int error;
 
+	if ((mode & S_IFMT) == S_IFDIR) {
+		error = vfs_make(path_root(), archive->name, mode, 0);
+		return error == -EEXIST ? 0 : error;
+	}
+	error = vfs_remove(path_root(), archive->name, false);
 	if (error && error != -ENOENT)
 		return error;
-	if (met)
-		return vfs_link(path_root(), archive->name, met->inode);
-	error = vfs_make(path_root(), archive->name, header->mode & (S_IFMT | S_ALL),
-			 header->device_major << 8 | header->device_minor);
-	if (error || !has_names)
-		return error;
-	struct inode *inode;
-
-	error = path_find(path_root(), archive->name, PATH_NAME, &inode);
-	if (error)
-		return error;
-	error = remember(archive, inode);
-	inode_put(inode);
-	return error;
+	if ((mode & S_IFMT) == S_IFLNK) {
+		cpio_read(archive, page, header->size);
+		page[header->size] = '\0';
+		return vfs_symlink(path_root(), archive->name, page);
+	}
+	return met ? vfs_link(path_root(), archive->name, met->inode)
+		   : vfs_make(path_root(), archive->name, mode,
+			      header->device_major << 8 | header->device_minor);
 }
 
-static int make_directory(struct cpio *archive)
-{
-	int error =
-	    vfs_make(path_root(), archive->name, S_IFDIR | (archive->header.mode & S_ALL), 0);
-
-	return error == -EEXIST ? 0 : error;
-}
-
-/* The target is the contents. */
-static int make_link(struct cpio *archive, char *page)
-{
-	uint32_t length = archive->header.size;
-
-	cpio_read(archive, page, length);
-	page[length] = '\0';
-	int error = vfs_remove(path_root(), archive->name, false);
-
-	if (error && error != -ENOENT)
-		return error;
-	return vfs_symlink(path_root(), archive->name, page);
-}
-
-/* Fills in what the header tells, and the contents. */
-static const char *complete(struct cpio *archive, char *page)
+/* Fills in the contents, and what the header tells. */
+static const char *complete(struct cpio *archive, struct inode *inode, char *page)
 {
 	const struct cpio_header *header = &archive->header;
 	const char *wrong = NULL;
-	struct inode *inode;
 	struct file *file;
-	int error = path_find(path_root(), archive->name, PATH_NAME, &inode);
 
-	if (error)
-		return cause(error);
 	if (inode_is(inode, S_IFREG) && header->size > 0) {
-		error = vfs_truncate(inode, 0);
-		if (!error)
-			error = vfs_open_inode(inode, O_WRONLY, &file);
-		if (!error) {
-			wrong = copy_contents(archive, file, page);
-			file_release(file);
-		}
+		int error = vfs_truncate(inode, 0) ?: vfs_open_inode(inode, O_WRONLY, &file);
+
+		if (error)
+			return errno_name(-error);
+		wrong = copy_contents(archive, file, page);
+		file_release(file);
 	}
 	inode->mode = (inode->mode & S_IFMT) | (header->mode & S_ALL);
 	inode->owner = header->owner;
 	inode->group = header->group;
 	inode->modified = inode->accessed = header->time * 1000000000ull;
-	inode_put(inode);
-	return error ? cause(error) : wrong;
-}
-
-static int make(struct cpio *archive, char *page)
-{
-	switch (archive->header.mode & S_IFMT) {
-	case S_IFDIR:
-		return make_directory(archive);
-	case S_IFLNK:
-		return make_link(archive, page);
-	default:
-		return make_regular(archive);
-	}
+	return wrong;
 }
 
 /* What cannot be made of an entry, or NULL. */
@@ -214,6 +164,24 @@ static const char *check(const struct cpio *archive)
 	return "a file of unknown type";
 }
 
+static const char *unpack_entry(struct cpio *archive, char *page)
+{
+	const struct cpio_header *header = &archive->header;
+	bool has_names = (header->mode & S_IFMT) != S_IFDIR && header->links > 1;
+	const struct met *met = has_names ? find_met(header) : NULL;
+	struct inode *inode;
+	int error = make_parents(archive) ?: make(archive, met, page)
+		    ?: path_find(path_root(), archive->name, PATH_NAME, &inode);
+
+	if (error)
+		return errno_name(-error);
+	error = has_names && !met ? remember(header, inode) : 0;
+	const char *wrong = error ? errno_name(-error) : complete(archive, inode, page);
+
+	inode_put(inode);
+	return wrong;
+}
+
 static const char *take(struct cpio *archive)
 {
 	const char *wrong = check(archive);
@@ -221,11 +189,8 @@ static const char *take(struct cpio *archive)
 	if (wrong)
 		return wrong;
 	char *page = path_page();
-	int error = page ? make_parents(archive) : -ENOMEM;
 
-	if (!error)
-		error = make(archive, page);
-	wrong = error ? cause(error) : complete(archive, page);
+	wrong = page ? unpack_entry(archive, page) : errno_name(ENOMEM);
 	path_page_free(page);
 	return wrong;
 }

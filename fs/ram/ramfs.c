@@ -24,11 +24,9 @@
 #include "kernel/lib/string.h"
 #include "mm/page_alloc.h"
 
-#define SHORT_TARGET 64u /* bytes of a symbolic link's target that need no page */
-
 static struct pool inodes = POOL_INITIALIZER(struct ramfs_inode);
 static struct pool entries = { .size = sizeof(struct ramfs_entry) + NAME_MAX + 1 };
-static struct pool short_targets = { .size = SHORT_TARGET };
+static struct list all = LIST_EMPTY(all);
 
 static const struct inode_ops ramfs_ops;
 
@@ -46,9 +44,8 @@ static const struct file_ops *file_ops_of(uint32_t mode)
 		return &ramfs_file_ops;
 	case S_IFCHR:
 	case S_IFBLK:
-		return &device_file_ops;
 	case S_IFIFO:
-		return fifo_file_ops;
+		return &special_file_ops;
 	}
 	return NULL;
 }
@@ -67,6 +64,7 @@ struct ramfs_inode *ramfs_make_inode(uint32_t mode, uint32_t filesystem)
 	made->inode.file_ops = file_ops_of(mode);
 	made->inode.filesystem = filesystem;
 	made->inode.number = ++last_number;
+	list_append(&all, &made->in_all);
 	if (inode_is(&made->inode, S_IFDIR)) {
 		made->inode.links = 2;
 		made->directory.end = &made->directory.first;
@@ -75,13 +73,21 @@ struct ramfs_inode *ramfs_make_inode(uint32_t mode, uint32_t filesystem)
 	return made;
 }
 
+static bool is_long_link(const struct inode *inode)
+{
+	return inode_is(inode, S_IFLNK) && inode->size > RAMFS_TARGET;
+}
+
 /* The last reference is gone. With a name left the inode stays: its directory knows it. */
 static void ramfs_forget(struct inode *inode)
 {
+	bool has_pages = inode_is(inode, S_IFREG) || is_long_link(inode);
+
 	if (inode->links > 0)
 		return;
-	if (inode_is(inode, S_IFREG))
+	if (has_pages)
 		ramfs_truncate(inode, 0);
+	list_remove(&ramfs_inode(inode)->in_all);
 	pool_free(&inodes, inode);
 }
 
@@ -105,17 +111,21 @@ struct ramfs_statistics ramfs_statistics(void)
 
 /* ---- entries of a directory ---- */
 
-/* Not in a directory yet. Copies the name, because the path that it was cut from is freed when the
- * call ends. NULL without memory. */
+/* Copies a name, because the path that it was cut from is freed when the call ends. */
+static void set_name(struct ramfs_entry *entry, const struct name *name)
+{
+	entry->hash = name->hash;
+	entry->length = name->length;
+	memcpy(entry->text, name->text, name->length);
+}
+
+/* An entry that is in no directory yet. NULL without memory. */
 static struct ramfs_entry *make_entry(const struct name *name)
 {
 	struct ramfs_entry *entry = pool_alloc(&entries);
 
-	if (!entry)
-		return NULL;
-	entry->hash = name->hash;
-	entry->length = name->length;
-	memcpy(entry->text, name->text, name->length);
+	if (entry)
+		set_name(entry, name);
 	return entry;
 }
 
@@ -227,7 +237,8 @@ static int ramfs_iterate(struct inode *directory, uint64_t *position, directory_
 
 /* ---- removing ---- */
 
-static void remove_entry(struct ramfs_inode *directory, const struct name *name)
+/* Takes a name out of its directory. The entry is the caller's. */
+static struct ramfs_entry *remove_entry(struct ramfs_inode *directory, const struct name *name)
 {
 	struct ramfs_entry **at = find_entry(directory, name), *entry = *at;
 
@@ -236,8 +247,9 @@ static void remove_entry(struct ramfs_inode *directory, const struct name *name)
 	if (directory->directory.end == &entry->next)
 		directory->directory.end = at;
 	*at = entry->next;
-	pool_free(&entries, entry);
+	entry->next = NULL;
 	inode_touch(&directory->inode, true);
+	return entry;
 }
 
 /* A name of the inode is gone. A directory has but one. */
@@ -252,36 +264,27 @@ static void drop_link(struct ramfs_inode *inode)
 	inode_touch(&inode->inode, false);
 }
 
-static bool is_full_directory(const struct inode *inode)
-{
-	return inode_is(inode, S_IFDIR) && ((const struct ramfs_inode *)inode)->directory.first;
-}
-
 static int ramfs_remove(struct inode *directory, const struct name *name, struct inode *inode)
 {
-	if (is_full_directory(inode))
+	if (inode_is(inode, S_IFDIR) && ramfs_inode(inode)->directory.first)
 		return -ENOTEMPTY;
-	remove_entry(ramfs_inode(directory), name);
+	pool_free(&entries, remove_entry(ramfs_inode(directory), name));
 	drop_link(ramfs_inode(inode));
 	return 0;
 }
 
+/* The entry itself moves, so nothing is allocated. */
 static int ramfs_rename(struct inode *directory, const struct name *name, struct inode *inode,
 			struct inode *new_directory, const struct name *new_name,
 			struct inode *replaced)
 {
-	struct ramfs_entry *entry;
+	int error = replaced ? ramfs_remove(new_directory, new_name, replaced) : 0;
 
-	if (replaced && is_full_directory(replaced))
-		return -ENOTEMPTY;
-	entry = make_entry(new_name);
-	if (!entry)
-		return -ENOSPC;
-	if (replaced) {
-		remove_entry(ramfs_inode(new_directory), new_name);
-		drop_link(ramfs_inode(replaced));
-	}
-	remove_entry(ramfs_inode(directory), name);
+	if (error)
+		return error;
+	struct ramfs_entry *entry = remove_entry(ramfs_inode(directory), name);
+
+	set_name(entry, new_name);
 	add_entry(ramfs_inode(new_directory), entry, ramfs_inode(inode));
 	inode_touch(inode, false);
 	return 0;
@@ -310,8 +313,7 @@ static int ramfs_exchange(struct inode *directory, const struct name *name, stru
 	return 0;
 }
 
-/* ---- links: a symbolic link's target is in a page, or, if it is short, in an object of a pool
- * ---- */
+/* ---- links ---- */
 
 static int ramfs_link(struct inode *directory, const struct name *name, struct inode *inode)
 {
@@ -325,60 +327,18 @@ static int ramfs_link(struct inode *directory, const struct name *name, struct i
 	return 0;
 }
 
-static bool is_short(const struct inode *link)
+/* Where a symbolic link's target is, once its size is set. NULL without memory for a new one. */
+static char *target_of(struct ramfs_inode *link)
 {
-	return link->size < SHORT_TARGET;
-}
-
-static void free_target(struct inode *link)
-{
-	char *target = ramfs_inode(link)->target;
-
-	if (target && is_short(link)) {
-		pool_free(&short_targets, target);
-	} else if (target) {
-		page_free(target, 0);
-		ramfs_counts.pages--;
-	}
-}
-
-static void ramfs_link_forget(struct inode *inode)
-{
-	if (inode->links > 0)
-		return;
-	free_target(inode);
-	pool_free(&inodes, inode);
+	return is_long_link(&link->inode) ? ramfs_make_page(link, 0) : link->target;
 }
 
 static int ramfs_read_link(struct inode *inode, char *target, uint32_t size)
 {
 	uint32_t length = inode->size < size ? (uint32_t)inode->size : size;
 
-	memcpy(target, ramfs_inode(inode)->target, length);
+	memcpy(target, target_of(ramfs_inode(inode)), length);
 	return length;
-}
-
-static const struct inode_ops link_ops = {
-	.read_link = ramfs_read_link,
-	.forget = ramfs_link_forget,
-};
-
-/* Keeps a target in a new link. Returns 0 or -ENOSPC. */
-static int keep_target(struct ramfs_inode *link, const char *target)
-{
-	link->inode.size = strlen(target);
-	if (is_short(&link->inode))
-		link->target = pool_alloc(&short_targets);
-	else if (ramfs_counts.pages < ramfs_counts.pages_limit)
-		link->target = page_alloc(0);
-	if (!link->target)
-		return -ENOSPC;
-	memcpy(link->target, target, link->inode.size);
-	if (!is_short(&link->inode)) {
-		ramfs_counts.pages++;
-		link->inode.blocks = PAGE_SIZE / 512;
-	}
-	return 0;
 }
 
 static int ramfs_symlink(struct inode *directory, const struct name *name, const char *target)
@@ -388,10 +348,13 @@ static int ramfs_symlink(struct inode *directory, const struct name *name, const
 
 	if (error)
 		return error;
-	made->ops = &link_ops;
-	error = keep_target(ramfs_inode(made), target);
-	if (error)
-		ramfs_remove(directory, name, made);
+	made->size = strlen(target);
+	char *text = target_of(ramfs_inode(made));
+
+	if (text)
+		memcpy(text, target, made->size);
+	else
+		error = ramfs_remove(directory, name, made) ?: -ENOSPC;
 	inode_put(made);
 	return error;
 }
@@ -405,6 +368,46 @@ static const struct inode_ops ramfs_ops = {
 	.rename = ramfs_rename,
 	.exchange = ramfs_exchange,
 	.iterate = ramfs_iterate,
+	.read_link = ramfs_read_link,
 	.truncate = ramfs_truncate,
 	.forget = ramfs_forget,
 };
+
+/* ---- the end of a file system ---- */
+
+/* The next inode of a file system: the first for NULL, NULL after the last. */
+static struct ramfs_inode *next_of(uint32_t filesystem, const struct ramfs_inode *before)
+{
+	const struct list *link = before ? before->in_all.next : all.next;
+
+	for (; link != &all; link = link->next) {
+		struct ramfs_inode *each = list_entry(link, struct ramfs_inode, in_all);
+
+		if (each->inode.filesystem == filesystem)
+			return each;
+	}
+	return NULL;
+}
+
+/* Also a file that has no name any more, and is open, is in use. */
+int ramfs_unmount(struct inode *root)
+{
+	const uint32_t filesystem = root->filesystem;
+	struct ramfs_inode *each = NULL, *next;
+
+	while ((each = next_of(filesystem, each)))
+		if (each->inode.references > (&each->inode == root))
+			return -EBUSY;
+	for (each = next_of(filesystem, NULL); each; each = next) {
+		struct ramfs_entry *entry;
+
+		next = next_of(filesystem, each);
+		while (inode_is(&each->inode, S_IFDIR) && (entry = each->directory.first)) {
+			each->directory.first = entry->next;
+			pool_free(&entries, entry);
+		}
+		each->inode.links = 0;
+		ramfs_forget(&each->inode);
+	}
+	return 0;
+}

@@ -6,5 +6,9 @@
 /* A new, empty file system. Returns its root, with a reference; NULL without memory. */
 struct inode *ramfs_create_root(void);
 
+/* Frees a file system, with the one reference that its root has: struct filesystem's unmount.
+ * -EBUSY while any other inode of it is in use. Does not sleep. */
+int ramfs_unmount(struct inode *root);
+
 /* All of the counts. */
 struct ramfs_statistics ramfs_statistics(void);

@@ -22,7 +22,6 @@
 #define FILE_SIZE_MAX ((uint64_t)SLOTS * SLOTS * PAGE_SIZE)
 
 struct ramfs_statistics ramfs_counts;
-const struct ramfs_page_ops *ramfs_pages;
 
 static void *take_page(void)
 {
@@ -92,8 +91,8 @@ static void free_pages(struct ramfs_inode *file, void **slot, unsigned levels, u
 			   i == first / span ? first % span : 0);
 	if (first > 0)
 		return;
-	if (ramfs_pages)
-		ramfs_pages->release(*slot);
+	if (ramfs_page_release)
+		ramfs_page_release(*slot);
 	else
 		page_free(*slot, 0);
 	*slot = NULL;
@@ -134,15 +133,15 @@ int ramfs_truncate(struct inode *inode, uint64_t size)
 /* Begins and ends the use of a page, or of none. */
 static uint8_t *hold(void *page)
 {
-	if (page && ramfs_pages)
-		ramfs_pages->hold(page);
+	if (page && ramfs_page_hold)
+		ramfs_page_hold(page);
 	return page;
 }
 
 static void release(void *page)
 {
-	if (page && ramfs_pages)
-		ramfs_pages->release(page);
+	if (page && ramfs_page_release)
+		ramfs_page_release(page);
 }
 
 static int read_page(struct ramfs_inode *file, struct buffer *to, uint64_t offset, uint32_t length)
@@ -228,8 +227,9 @@ static int ramfs_write(struct file *file, struct buffer *from, uint64_t offset)
 	return moved;
 }
 
-struct file_ops ramfs_file_ops = {
+const struct file_ops ramfs_file_ops = {
 	.read = ramfs_read,
 	.write = ramfs_write,
 	.size = vfs_file_size,
+	.memory = ramfs_memory,
 };

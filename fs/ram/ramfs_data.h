@@ -7,7 +7,8 @@
 #include "fs/vfs/inode.h"
 #include "mm/memory_object.h"
 
-#define RAMFS_DIRECT 8u /* pages found without a table */
+#define RAMFS_DIRECT 8u	 /* pages found without a table */
+#define RAMFS_TARGET 48u /* bytes of a symbolic link's target that need no page */
 
 struct ramfs_entry {
 	struct ramfs_entry *next;
@@ -20,6 +21,7 @@ struct ramfs_entry {
 
 struct ramfs_inode {
 	struct inode inode; /* first: the two have one address */
+	struct list in_all; /* inodes, of all file systems in memory */
 	union {
 		struct {
 			struct ramfs_entry *first, **end;
@@ -31,7 +33,9 @@ struct ramfs_inode {
 			void *tables; /* of pages; for large files, of tables of pages */
 			struct memory_object memory; /* what areas show of it */
 		} file;
-		char *target; /* of a symbolic link */
+		/* Of a symbolic link, without a NUL. One that does not fit is in the first page of
+		 * `file`, as ext4's. */
+		char target[RAMFS_TARGET];
 	};
 };
 
@@ -51,21 +55,21 @@ struct ramfs_statistics {
 extern struct ramfs_statistics ramfs_counts; /* but for inodes and entries */
 
 /* What an open file of the file system in memory can do. */
-extern struct file_ops ramfs_file_ops; /* not const: start-up may put more in */
+extern const struct file_ops ramfs_file_ops;
 
 /* An inode without a name, with one reference; NULL without memory. */
 struct ramfs_inode *ramfs_make_inode(uint32_t mode, uint32_t filesystem);
 
-/* From lesson 6 on, pages are counted by those who use them, and go with the last. NULL: a page
- * goes at once, because nobody sleeps who uses one. */
-struct ramfs_page_ops {
-	void (*hold)(void *page);
-	void (*release)(void *page);
-};
+/* From lesson 6 on (fs/memory) the pages of files are counted by those who use them, and go with
+ * the last: these take and drop a reference. Without them nobody sleeps who uses a page, and it is
+ * freed at once. */
+void ramfs_page_hold(void *page) OPTIONAL;
+void ramfs_page_release(void *page) OPTIONAL;
 
-extern const struct ramfs_page_ops *ramfs_pages;
+/* What areas show of a file: struct file_ops's memory. */
+struct memory_object *ramfs_memory(struct file *file) OPTIONAL;
 
-/* The page of a file, made where there was a hole. NULL without memory. */
+/* The page of a file, or of a long link, made where there was a hole. NULL without memory. */
 void *ramfs_make_page(struct ramfs_inode *file, uint32_t index);
 
 /* The pages from number `index` on that one table has, NULL for a hole; *count of them. NULL: no

@@ -1,9 +1,7 @@
 /*
  * The file system in memory as something to mount: "ramfs", which is the root at first, and
- * "tmpfs", which is the same here. All of them share one limit (struct ramfs_statistics).
- *
- * To unmount one, its tree is walked twice without recursion, since a directory knows its parent:
- * is an inode in use? And then everything goes, the deepest first.
+ * "tmpfs", which is the same here. All of them share one limit (struct ramfs_statistics). See
+ * statfs(2), and tmpfs(5) for its options, of which it knows one: mode.
  */
 #include <stddef.h>
 
@@ -60,89 +58,15 @@ static void ramfs_statfs(struct inode *root, struct filesystem_usage *usage)
 					    .available = free };
 }
 
-/* The entry after the one of this inode in its directory. */
-static struct ramfs_entry *entry_after(const struct ramfs_inode *inode)
-{
-	struct ramfs_entry *entry = inode->directory.parent->directory.first;
-
-	while (entry->inode != inode)
-		entry = entry->next;
-	return entry->next;
-}
-
-/* Is any inode below the root in use? Inodes whose last name is gone are not below it, and go by
- * themselves. */
-static bool is_in_use(const struct ramfs_inode *root)
-{
-	const struct ramfs_inode *directory = root;
-	const struct ramfs_entry *entry = root->directory.first;
-
-	for (;;) {
-		while (!entry && directory != root) {
-			entry = entry_after(directory);
-			directory = directory->directory.parent;
-		}
-		if (!entry)
-			return false;
-		if (entry->inode->inode.references > 0)
-			return true;
-		if (inode_is(&entry->inode->inode, S_IFDIR)) {
-			directory = entry->inode;
-			entry = directory->directory.first;
-		} else {
-			entry = entry->next;
-		}
-	}
-}
-
-static void remove_first(struct ramfs_inode *directory)
-{
-	struct ramfs_entry *entry = directory->directory.first;
-	struct inode *inode = inode_hold(&entry->inode->inode);
-	char text[NAME_MAX];
-	uint32_t length = entry->length;
-
-	memcpy(text, entry->text, length);
-	struct name name = name_of(text, length);
-
-	directory->inode.ops->remove(&directory->inode, &name, inode);
-	inode_put(inode);
-}
-
-static int ramfs_unmount(struct inode *inode)
-{
-	struct ramfs_inode *root = ramfs_inode(inode), *directory = root;
-
-	if (inode->references > 1 || is_in_use(root))
-		return -EBUSY;
-	while (directory != root || root->directory.first) {
-		const struct ramfs_entry *entry = directory->directory.first;
-		struct ramfs_inode *parent = directory->directory.parent;
-
-		if (!entry)
-			directory = parent;
-		else if (inode_is(&entry->inode->inode, S_IFDIR) && entry->inode->directory.first)
-			directory = entry->inode;
-		else
-			remove_first(directory);
-	}
-	inode->links = 0;
-	inode_put(inode);
-	return 0;
-}
-
 static void ramfs_start(void)
 {
-	static struct filesystem ramfs = { .type = "ramfs",
-					   .mount = tmpfs_mount,
-					   .statfs = ramfs_statfs,
-					   .unmount = ramfs_unmount };
-	static struct filesystem tmpfs = { .type = "tmpfs",
-					   .mount = tmpfs_mount,
-					   .statfs = ramfs_statfs,
-					   .unmount = ramfs_unmount };
+	static struct filesystem types[] = { { .type = "ramfs" }, { .type = "tmpfs" } };
 
-	filesystem_register(&ramfs);
-	filesystem_register(&tmpfs);
+	for (struct filesystem *type = types; type <= &types[1]; type++) {
+		type->mount = tmpfs_mount;
+		type->statfs = ramfs_statfs;
+		type->unmount = ramfs_unmount;
+		filesystem_register(type);
+	}
 }
 STARTUP(ramfs_start)

@@ -129,12 +129,15 @@ int vfs_open_inode(struct inode *inode, uint32_t flags, struct file **file)
 	return 0;
 }
 
-/* Replaces the operations of the file by the device's, whose own open comes after that. */
-static int device_open(struct file *file)
+/* Replaces the operations of the file by those of the pipe, or of the device, whose own open comes
+ * after that. */
+static int special_open(struct file *file)
 {
 	const struct inode *inode = file->inode;
 	const struct device *device = device_next(NULL);
 
+	if (inode_is(inode, S_IFIFO))
+		return pipe_open ? pipe_open(file) : -ENXIO;
 	while (device && (device->number != inode->device ||
 			  inode_is(inode, S_IFBLK) != ((device->mode & S_IFMT) == S_IFBLK)))
 		device = device_next(device);
@@ -144,8 +147,7 @@ static int device_open(struct file *file)
 	return file->ops->open ? file->ops->open(file) : 0;
 }
 
-const struct file_ops device_file_ops = { .open = device_open };
-const struct file_ops *fifo_file_ops;
+const struct file_ops special_file_ops = { .open = special_open };
 
 /* ---- opening by path ---- */
 

@@ -38,12 +38,13 @@ struct file *vfs_open_place(struct inode *inode, struct inode *directory, uint32
 int vfs_open_path(struct inode *start, const char *text, uint32_t flags,
 		  struct file **file) OPTIONAL;
 
-/* The operations of a device's inode: open finds the device of the inode's number, or -ENXIO. */
-extern const struct file_ops device_file_ops;
+/* The operations of the inode of a device or a pipe: open gives the file those of the device of the
+ * inode's number, or of pipes. -ENXIO without such a device. */
+extern const struct file_ops special_file_ops;
 
-/* The operations of a named pipe's inode; NULL, so that it cannot be opened, until fs/linux/pipes.c
- * sets them at start-up. */
-extern const struct file_ops *fifo_file_ops;
+/* Opens the pipe of file->inode, a named one or not, and gives the file its operations. Sleeps
+ * until a named pipe has both sides, unless the flags say otherwise. -ENOMEM, -ENXIO, -EINTR. */
+int pipe_open(struct file *file) OPTIONAL;
 
 /* What an open directory does when it is read: -EISDIR. */
 int vfs_read_directory(struct file *file, struct buffer *to, uint64_t offset);

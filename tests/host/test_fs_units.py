@@ -61,6 +61,7 @@ TESTS = {
     "names_random": 25_000,
     "names_links": 1,
     "names_long": 1,
+    "names_unmount": 1,
     "names_directory_path": 1,
     "data_contents": 6_000,
     "data_sparse": 1,

@@ -337,10 +337,59 @@ static void test_directory_path(struct random *random, uint32_t rounds)
 	inode_put(mounted);
 }
 
+/* Targets around the length from which on they need a page. */
+static void make_targets(struct inode *directory)
+{
+	char name[8], target[80], found[80];
+	struct inode *link;
+
+	memset(target, 'x', sizeof(target));
+	for (int length = 40; length < 60; length++) {
+		snprintf(name, sizeof(name), "l%d", length);
+		target[length] = '\0';
+		REQUIRE(vfs_symlink(directory, name, target) == 0, "%s", name);
+		REQUIRE(path_find(directory, name, PATH_NAME, &link) == 0, "%s", name);
+		REQUIRE(link->ops->read_link(link, found, sizeof(found)) == length &&
+			    memcmp(found, target, length) == 0,
+			"the target of %s", name);
+		inode_put(link);
+		target[length] = 'x';
+	}
+}
+
+/* A file system in memory is unmounted when nothing of it is in use, and nothing of it stays. A
+ * file that has lost its name and is open is in use, as on Linux. */
+static void test_unmount(struct random *random, uint32_t rounds)
+{
+	const struct mount_options none = { .text = "" };
+	struct inode *root = path_root(), *tree;
+	struct file *file;
+
+	(void)random, (void)rounds;
+	vfs_make(root, "/t", S_IFDIR | 0755, 0);
+	REQUIRE(vfs_mount(root, "none", "tmpfs", "/t", &none) == 0, "mounted");
+	REQUIRE(path_find(root, "/t", PATH_FOLLOW, &tree) == 0, "its root");
+	vfs_make(tree, "a", S_IFDIR | 0755, 0);
+	vfs_make(tree, "a/b", S_IFDIR | 0755, 0);
+	make_targets(tree);
+	REQUIRE(vfs_open(tree, "a/b/file", O_CREAT | O_RDWR, 0644, &file) == 0, "a file");
+	REQUIRE(vfs_link(tree, "twice", file->inode) == 0, "its second name");
+	inode_put(tree);
+	REQUIRE(vfs_unmount(root, "/t") == -EBUSY, "open");
+	REQUIRE(vfs_remove(root, "/t/twice", false) == 0, "a name goes");
+	REQUIRE(vfs_remove(root, "/t/a/b/file", false) == 0, "and the other one");
+	REQUIRE(vfs_unmount(root, "/t") == -EBUSY, "open without a name");
+	file_release(file);
+	REQUIRE(vfs_unmount(root, "/t") == 0, "unused");
+	REQUIRE(vfs_remove(root, "/t", true) == 0, "the mount point");
+	shim_require_no_leak("unmounting", 0);
+}
+
 const struct unit_test names_tests[] = {
 	{ "names_random", test_random },
 	{ "names_links", test_links },
 	{ "names_long", test_long },
+	{ "names_unmount", test_unmount },
 	{ "names_directory_path", test_directory_path },
 	{ 0 },
 };

@@ -45,7 +45,7 @@ static void may_sleep(void)
 
 /* ---- what the kernel has ---- */
 
-const struct file_ops device_file_ops, *fifo_file_ops;
+const struct file_ops special_file_ops;
 
 void mutex_lock(struct mutex *mutex)
 {
