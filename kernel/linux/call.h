@@ -52,6 +52,12 @@
 		return process ? (result) : -ESRCH;                                                \
 	}
 
+/* The calling program's process number, which all of its threads have: getpid(2). */
+static inline int32_t calling_pid(void)
+{
+	return current->process->leader->task->pid;
+}
+
 /* The file; NULL when there is none, or only a path (O_PATH). */
 static inline struct file *file_opened(struct file *file)
 {

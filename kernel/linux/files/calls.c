@@ -24,7 +24,6 @@
 #define ADVICE_READ_AHEAD 3u
 #define ADVICE_LAST	  5u /* of posix_fadvise: to be used once */
 #define AT_ONCE		  4u /* a stream gets up to 2^4 pages of vectors in one piece: a pipe's */
-#define FEW_VECTORS	  8u /* need no page of their own, as Linux's UIO_FASTIOV */
 #define VECTOR_ORDER	  1u /* pages for VECTORS_MAX of them */
 
 /* ---- vectors ---- */
@@ -45,21 +44,13 @@ struct file *file_of_pool(struct anonymous *kind, const struct file_ops *ops, st
 /* What moves some bytes between a file and memory, at an offset that it may ignore. */
 typedef int transfer_call(struct file *file, struct buffer *buffer, uint64_t offset);
 
-/* A program's list of pieces of its memory: a copy, which was checked and stays as it was. */
-struct vectors {
-	struct linux_vector *list, few[FEW_VECTORS];
-	uint32_t count, total; /* bytes */
-};
-
-static void vectors_release(struct vectors *vectors)
+void vectors_release(struct vectors *vectors)
 {
 	if (vectors->list && vectors->list != vectors->few)
 		page_free(vectors->list, VECTOR_ORDER);
 }
 
-/* If something is wrong with any piece, nothing is moved. A length is signed; the total is cut to
- * TRANSFER_MAX. Returns 0, -EINVAL, -EFAULT or -ENOMEM; vectors_release follows in any case. */
-static int vectors_from_user(struct vectors *vectors, uint32_t from, uint32_t count)
+int vectors_from_user(struct vectors *vectors, uint32_t from, uint32_t count)
 {
 	if (count > VECTORS_MAX)
 		return -EINVAL;
@@ -182,7 +173,7 @@ static int move_vectors(struct file *file, const struct trap_frame *frame, uint6
 	if (is_beyond_files(offset, vectors.total))
 		return -EINVAL;
 	if (message_ops && file->ops == message_ops->ops)
-		return message_ops->move(file, frame->ecx, frame->edx, transfer == write_here);
+		return message_ops->move(file, &vectors, transfer == write_here);
 	if (transfer == write_here && file->ops->is_stream && vectors.total <= PAGE_SIZE << AT_ONCE)
 		return write_together(file, &vectors);
 	bool is_direct = file->flags & O_DIRECT && !file->ops->is_stream;

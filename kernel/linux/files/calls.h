@@ -42,10 +42,23 @@ static inline int call_file(const struct file *file, inode_call *call, uint32_t 
 struct file *file_of_pool(struct anonymous *kind, const struct file_ops *ops, struct pool *pool,
 			  uint32_t flags);
 
-/* readv and writev, for files of these ops: they move one message. In lesson 4's kernel. */
+#define FEW_VECTORS 8u /* need no page of their own, as Linux's UIO_FASTIOV */
+
+/* A program's list of pieces of its memory: a copy, which was checked and stays as it was. */
+struct vectors {
+	struct linux_vector *list, few[FEW_VECTORS];
+	uint32_t count, total; /* bytes */
+};
+
+/* If something is wrong with any piece, nothing is moved. A length is signed; the total is cut to
+ * TRANSFER_MAX. Returns 0, -EINVAL, -EFAULT or -ENOMEM; vectors_release follows in any case. */
+int vectors_from_user(struct vectors *vectors, uint32_t from, uint32_t count);
+void vectors_release(struct vectors *vectors);
+
+/* readv and writev, for files of these ops: all pieces are one message. In lesson 4's kernel. */
 extern const struct message_ops {
 	const struct file_ops *ops;
-	int (*move)(struct file *file, uint32_t vectors, uint32_t count, bool write);
+	int (*move)(struct file *file, const struct vectors *vectors, bool write);
 } *message_ops;
 
 /* The file, or NULL if it is not open for this. */

@@ -110,7 +110,7 @@ int lock_call(struct file *file, const struct trap_frame *frame)
 						: is_narrow(frame->ecx) ? F_GETLK
 									: F_GETLK64);
 	struct file_lock lock = { .owner = of_file ? (void *)file : current->process->files,
-				  .pid = of_file ? -1 : current->process->leader->task->pid };
+				  .pid = of_file ? -1 : calling_pid() };
 	struct linux_lock64 from;
 	int error = lock_from_user(frame, &from);
 

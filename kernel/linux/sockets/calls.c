@@ -1,181 +1,145 @@
-/* System calls of sockets; words are the arguments, the descriptor first. */
-#include "kernel/linux/sockets/sockets.h"
-
+/*
+ * System calls of sockets. i386 has two ways to each: socketcall(2), one call with a number and the
+ * address of the arguments, and since Linux 4.3 a call of its own. Both end in a function of the
+ * socket and its arguments; words[0] is the descriptor.
+ *
+ * All that send end in socket_send, and all that receive in socket_receive: they differ in where a
+ * transfer's memory, name and control data are. send(2), recv(2), getsockopt(2), unix(7).
+ */
 #include <stddef.h>
 
 #include "fs/files.h"
-#include "kernel/abi/file.h"
 #include "kernel/lib/errno.h"
 #include "kernel/linux/files/calls.h"
+#include "kernel/linux/sockets/sockets.h"
 #include "kernel/process/process.h"
-#include "kernel/syscall/syscall.h"
 
-#define MSG_KNOWN                                                                                  \
-	(MSG_PEEK | MSG_DONTWAIT | MSG_NOSIGNAL | MSG_MORE | MSG_CMSG_CLOEXEC | MSG_WAITALL |      \
-	 MSG_TRUNC)
+/* ---- sending and receiving ---- */
 
-static int transfer(struct file *file, uint32_t address, uint32_t length, uint32_t flags,
-		    bool sends)
+/* A send to a broken stream raises SIGPIPE, unless with MSG_NOSIGNAL; a datagram never does. */
+static int end_send(const struct socket *socket, int result, uint32_t flags)
 {
-	uint32_t how = file->flags | (flags & MSG_DONTWAIT ? O_NONBLOCK : 0), done = 0;
-	bool peeks = !sends && (flags & MSG_PEEK);
-	bool waits_for_all = !sends && !peeks && (flags & MSG_WAITALL);
-	struct buffer buffer;
-	int result;
-
-	if (flags & ~MSG_KNOWN)
-		return -EOPNOTSUPP;
-	do {
-		if (!buffer_from_call(&buffer, address + done, length - done))
-			return -EFAULT;
-		result = peeks ? end_peek(end_of(file), &buffer, how)
-			       : end_move(end_of(file), &buffer, sends, how);
-		done += result > 0 ? result : 0;
-	} while (waits_for_all && result > 0 && done < length && !end_has_files(end_of(file)));
-	return done ? (int)done : result;
+	return flags & MSG_NOSIGNAL || socket->is_datagram ? result : end_write(result);
 }
 
-static int sent(int result, uint32_t flags)
+/* A transfer of one piece of the program's memory, words[1] and its length words[2]. */
+static int transfer_from_user(const uint32_t *words, struct transfer *transfer)
 {
-	return flags & MSG_NOSIGNAL ? result : end_write(result);
-}
+	struct buffer memory;
 
-/* Everything goes to the other end: no address can be given. */
-static int end_send(struct file *file, const uint32_t *words)
-{
-	if (words[4] && words[5])
-		return -EISCONN;
-	return sent(transfer(file, words[1], words[2], words[3], true), words[3]);
-}
-
-static int end_receive(struct file *file, const uint32_t *words)
-{
-	int result = transfer(file, words[1], words[2], words[3], false);
-
-	if (result > 0)
-		end_receive_files(end_of(file), NULL, 0);
-	return result;
-}
-
-/* The other end has no address. */
-static int end_receive_from(struct file *file, const uint32_t *words)
-{
-	const uint32_t none = 0;
-	int result = end_receive(file, words);
-
-	if (result >= 0 && words[4] && give(words[5], &none, sizeof(none)) != 0)
+	if (!buffer_from_call(&memory, words[1], words[2]))
 		return -EFAULT;
-	return result;
-}
-
-/* Vectors after the first do not wait, and do not go on where other files come. */
-static int move_vectors(struct file *file, const struct linux_message *message, uint32_t flags,
-			bool sends)
-{
-	uint32_t vector[2], moved = 0; /* address, length */
-
-	for (uint32_t i = 0; i < message->count; i++) {
-		if (moved && !sends && end_has_files(end_of(file)))
-			break;
-		if (copy_from_user(vector, message->vectors + i * sizeof(vector), sizeof(vector)))
-			return moved ? (int)moved : -EFAULT;
-		bool is_later = moved && !sends && !(flags & MSG_WAITALL);
-		int result = transfer(file, vector[0], vector[1],
-				      flags | (is_later ? MSG_DONTWAIT : 0), sends);
-
-		if (result < 0)
-			return moved ? (int)moved : result;
-		moved += result;
-		if ((uint32_t)result < vector[1] || (flags & MSG_PEEK))
-			break;
-	}
-	return moved;
-}
-
-static int end_send_message(struct file *file, const uint32_t *words)
-{
-	struct linux_message message;
-	uint32_t at;
-
-	if (copy_from_user(&message, words[1], sizeof(message)) != 0)
-		return -EFAULT;
-	if (message.name && message.name_length)
-		return -EISCONN;
-	int error =
-	    message.count > VECTORS_MAX ? -EMSGSIZE : end_send_files(end_of(file), &message, &at);
-
-	if (error)
-		return error;
-	int result = move_vectors(file, &message, words[2], true);
-
-	if (result <= 0)
-		end_unsend_files(end_of(file), at);
-	return sent(result, words[2]);
-}
-
-static int end_receive_message(struct file *file, const uint32_t *words)
-{
-	struct linux_message message;
-
-	if (copy_from_user(&message, words[1], sizeof(message)) != 0)
-		return -EFAULT;
-	if (message.count > VECTORS_MAX)
-		return -EMSGSIZE;
-	int result = move_vectors(file, &message, words[2], false);
-
-	if (result < 0)
-		return result;
-	const struct end *from = end_other(end_of(file));
-	uint32_t control = message.control, given;
-
-	message.flags = 0;
-	given = credentials_give(file->private, from->last_pid, &message);
-	end_receive_files(end_of(file), &message, words[2]);
-	message.control = control;
-	message.control_length += given;
-	message.name_length = 0;
-	return give(words[1], &message, sizeof(message)) != 0 ? -EFAULT : result;
-}
-
-static int shut_down(struct file *file, const uint32_t *words)
-{
-	bool receives = words[1] == SHUT_WR, sends = words[1] == SHUT_RD;
-	struct socket *socket = file->private;
-
-	if (words[1] > SHUT_RDWR)
-		return -EINVAL;
-	if (socket->is_datagram)
-		datagram_shut(socket, receives, sends);
-	else if (socket->end)
-		end_shut(socket->end, receives, sends);
-	else
-		return -ENOTCONN;
+	*transfer = transfer_of(memory, NULL, memory.length, words[3]);
 	return 0;
 }
 
-/* Of a socket that was accepted it is the listener's, of the other end there is none. */
-static int give_name(const struct file *file, bool is_peer, const uint32_t *words)
+/* Sends to the socket whose name is at a user address, or (0) to the peer. A stream has its peer,
+ * and no other. */
+static int send_transfer(struct socket *socket, struct transfer *transfer, uint32_t address,
+			 uint32_t length)
 {
-	const struct socket *socket = file->private;
-	const struct pair *pair = socket->end ? socket->end->pair : NULL;
-	bool is_second = pair && socket->end == &pair->ends[1];
-	struct socket_name name = { { .family = AF_UNIX }, sizeof(uint16_t) };
+	struct socket_name name;
+	int error = 0;
 
-	if (pair && pair->name.length && is_second != is_peer)
-		name = pair->name;
-	else if (!is_peer && socket->name.length)
-		name = socket->name;
-	return socket_give_name(&name, words[1], words[2]);
+	if (address && socket->is_datagram) {
+		error = socket_name_from_user(address, length, &name);
+		transfer->name = &name;
+	} else if (address && length) {
+		error = socket->is_connected ? -EISCONN : -EOPNOTSUPP;
+	}
+	return error ? error : end_send(socket, socket_send(socket, transfer), transfer->flags);
 }
 
-static int socket_name(struct file *file, const uint32_t *words)
+static int send_to(struct socket *socket, const uint32_t *words)
 {
-	return give_name(file, false, words);
+	struct transfer transfer;
+
+	return transfer_from_user(words, &transfer)
+		   ?: send_transfer(socket, &transfer, words[4], words[5]);
 }
 
-static int end_peer_name(struct file *file, const uint32_t *words)
+/* The name has the length 0 if the sender has none. */
+static int receive_from(struct socket *socket, const uint32_t *words)
 {
-	return give_name(file, true, words);
+	struct transfer transfer;
+	struct socket_name from;
+	int result = transfer_from_user(words, &transfer);
+
+	from.length = 0;
+	transfer.name = words[4] ? &from : NULL;
+	if (!result)
+		result = socket_receive(socket, &transfer);
+	if (result >= 0 && words[4] && give_sized(words[4], words[5], &from.text, from.length) != 0)
+		return -EFAULT;
+	return result;
+}
+
+/* struct msghdr, and the memory that it names; vectors_release follows in any case. */
+static int message_from_user(uint32_t address, struct linux_message *message,
+			     struct vectors *vectors)
+{
+	if (copy_from_user(message, address, sizeof(*message)) != 0)
+		return -EFAULT;
+	if (message->count > VECTORS_MAX)
+		return -EMSGSIZE;
+	return vectors_from_user(vectors, message->vectors, message->count);
+}
+
+static struct transfer transfer_of_message(struct linux_message *message,
+					   const struct vectors *vectors, uint32_t flags)
+{
+	struct transfer transfer =
+	    transfer_of(buffer_of_user(0, 0), vectors->list, vectors->total, flags);
+
+	transfer.control = message;
+	return transfer;
+}
+
+static int send_message_call(struct socket *socket, const uint32_t *words)
+{
+	struct linux_message message;
+	struct vectors vectors CLEANUP(vectors_release) = { .list = NULL };
+	int error = message_from_user(words[1], &message, &vectors);
+	struct transfer transfer = transfer_of_message(&message, &vectors, words[2]);
+
+	return error ?: send_transfer(socket, &transfer, message.name, message.name_length);
+}
+
+/* The structure's lengths become those of what was received. */
+static int receive_message_call(struct socket *socket, const uint32_t *words)
+{
+	struct linux_message message;
+	struct vectors vectors CLEANUP(vectors_release) = { .list = NULL };
+	int result = message_from_user(words[1], &message, &vectors);
+	struct transfer transfer = transfer_of_message(&message, &vectors, words[2]);
+	struct socket_name from;
+	uint32_t control = message.control, room = message.name ? message.name_length : 0;
+
+	from.length = message.flags = 0;
+	transfer.name = message.name ? &from : NULL;
+	if (!result)
+		result = socket_receive(socket, &transfer);
+	if (result < 0)
+		return result;
+	if (give(message.name, &from.text, from.length < room ? from.length : room) != 0)
+		return -EFAULT;
+	message.name_length = from.length;
+	message.control_length = message.control - control;
+	message.control = control;
+	return give(words[1], &message, sizeof(message)) != 0 ? -EFAULT : result;
+}
+
+/* ---- names and options ---- */
+
+static int give_own_name(struct socket *socket, const uint32_t *words)
+{
+	return socket_give_name(&socket->name, words[1], words[2]);
+}
+
+static int give_peer_name(struct socket *socket, const uint32_t *words)
+{
+	return socket->is_connected ? socket_give_name(&socket->peer_name, words[1], words[2])
+				    : -ENOTCONN;
 }
 
 /* As give_sized, but says how much of the value the program has got. */
@@ -190,25 +154,22 @@ static int give_option(const uint32_t *words, const void *value, uint32_t size)
 }
 
 /* Options of a socket that have an answer: the others are refused. */
-static int socket_option(struct file *file, const uint32_t *words)
+static int get_socket_option(struct socket *socket, const uint32_t *words)
 {
-	const struct socket *socket = file->private;
-	struct end *end = socket->end;
-
 	if (words[1] != SOL_SOCKET)
 		return -EOPNOTSUPP;
 	const uint32_t known[][2] = {
 		{ SO_TYPE, socket->is_datagram ? SOCK_DGRAM : SOCK_STREAM },
-		{ SO_ERROR, end && words[2] == SO_ERROR ? -end_take_error(end) : 0 },
-		{ SO_SNDBUF, PIPE_CAPACITY },
-		{ SO_RCVBUF, PIPE_CAPACITY },
+		{ SO_ERROR, words[2] == SO_ERROR ? -socket_take_error(socket) : 0 },
+		{ SO_SNDBUF, STREAM_PAGES * PAGE_SIZE },
+		{ SO_RCVBUF, STREAM_PAGES * PAGE_SIZE },
 		{ SO_PROTOCOL, 0 },
 		{ SO_PASSCRED, socket->passes_credentials },
 		{ SO_ACCEPTCONN, socket->backlog > 0 },
 		{ SO_DOMAIN, AF_UNIX },
 	};
-	int32_t user = end ? 0 : -1;
-	int32_t peer[3] = { end ? end_other(end)->pid : 0, user, user };
+	int32_t user = socket->is_connected ? 0 : -1;
+	int32_t peer[3] = { socket->peer_pid, user, user };
 
 	if (words[2] == SO_PEERCRED) /* process, user, group */
 		return give_option(words, peer, sizeof(peer));
@@ -219,7 +180,7 @@ static int socket_option(struct file *file, const uint32_t *words)
 }
 
 /* The others can be set, and change nothing here. */
-static int socket_set_option(struct file *file, const uint32_t *words)
+static int set_socket_option(struct socket *socket, const uint32_t *words)
 {
 	bool is_known = words[2] == SO_SNDBUF || words[2] == SO_RCVBUF ||
 			words[2] == SO_REUSEADDR || words[2] == SO_PASSCRED;
@@ -232,26 +193,17 @@ static int socket_set_option(struct file *file, const uint32_t *words)
 	if (copy_from_user(&value, words[3], sizeof(value)) != 0)
 		return -EFAULT;
 	if (words[2] == SO_PASSCRED)
-		((struct socket *)file->private)->passes_credentials = value != 0;
+		socket->passes_credentials = value != 0;
 	return is_known ? 0 : -ENOPROTOOPT;
 }
 
-/* accept, without flags. */
-static int socket_accept_plain(struct file *file, const uint32_t *words)
-{
-	const uint32_t four[] = { words[0], words[1], words[2], 0 };
-
-	return socket_accept(file, four);
-}
-
-/* ---- calls that make sockets ---- */
+/* ---- new sockets ---- */
 
 /* SOCK_NONBLOCK and SOCK_CLOEXEC are open's flags. */
-static int check_type(const uint32_t *words, const struct file_ops **ops)
+static int check_type(const uint32_t *words)
 {
 	uint32_t type = words[1] & SOCK_TYPES;
 
-	*ops = type == SOCK_STREAM ? &socket_ops : &datagram_ops;
 	if (words[1] & ~(SOCK_TYPES | O_NONBLOCK | O_CLOEXEC))
 		return -EINVAL;
 	if (words[0] != AF_UNIX)
@@ -263,56 +215,27 @@ static int check_type(const uint32_t *words, const struct file_ops **ops)
 	return type >= SOCK_STREAM && type <= SOCK_RAW ? 0 : -ESOCKTNOSUPPORT;
 }
 
-static int socket_create(const uint32_t *words)
+/* A new socket's file, and its descriptor, which is returned. */
+static int create_socket(const uint32_t *words, struct file **file)
 {
-	uint32_t flags = words[1] & (O_NONBLOCK | O_CLOEXEC);
-	const struct file_ops *ops;
-	int error = check_type(words, &ops);
-
-	if (error)
-		return error;
-	struct file *file = socket_file(ops, flags & O_NONBLOCK);
-
-	return file ? descriptor_add(file, flags) : -ENFILE;
+	*file = socket_file((words[1] & SOCK_TYPES) != SOCK_STREAM, words[1] & O_NONBLOCK);
+	return *file ? descriptor_add(*file, words[1] & O_CLOEXEC) : -ENFILE;
 }
 
-/* Two files for the ends of a pair, or two that send datagrams to each other. */
-static int create_pair(struct file *files[2], uint32_t flags, const struct file_ops *ops)
+/* Either the program has both descriptors, or nothing stays open. Nothing sleeps until the two are
+ * joined: another task of the program may close them from then on. */
+static int create_pair(const uint32_t *words)
 {
-	bool is_datagram = ops == &datagram_ops;
-	struct pair *pair = is_datagram ? NULL : pair_create();
+	struct file *files[2] = { NULL, NULL };
+	int32_t numbers[2] = { -1, -1 };
+	int error = 0;
 
-	if (!pair && !is_datagram)
-		return -ENFILE;
-	for (unsigned i = 0; i < 2; i++) {
-		files[i] = socket_file(ops, flags & O_NONBLOCK);
-		if (files[i] && pair)
-			((struct socket *)files[i]->private)->end = &pair->ends[i];
-		else if (pair)
-			end_close(&pair->ends[i]);
+	for (unsigned i = 0; i < 2 && !error; i++) {
+		numbers[i] = create_socket(words, &files[i]);
+		error = numbers[i] < 0 ? numbers[i] : 0;
 	}
-	if (files[0] && files[1] && is_datagram)
-		datagram_pair(files[0], files[1]);
-	return 0;
-}
-
-/* Either the program has both descriptors, or nothing stays open. */
-static int socket_pair(const uint32_t *words)
-{
-	uint32_t flags = words[1] & (O_NONBLOCK | O_CLOEXEC);
-	struct file *files[2];
-	const struct file_ops *ops;
-	int32_t numbers[2];
-	int error = check_type(words, &ops);
-
 	if (!error)
-		error = create_pair(files, flags, ops);
-	if (error)
-		return error;
-	for (unsigned i = 0; i < 2; i++) {
-		numbers[i] = files[i] ? descriptor_add(files[i], flags) : -ENFILE;
-		error = numbers[i] < 0 ? numbers[i] : error;
-	}
+		socket_join(files[0]->private, files[1]->private);
 	if (!error)
 		error = give(words[3], numbers, sizeof(numbers));
 	for (unsigned i = 0; error && i < 2; i++)
@@ -320,64 +243,74 @@ static int socket_pair(const uint32_t *words)
 	return error;
 }
 
+static int new_socket(bool is_pair, const uint32_t *words)
+{
+	struct file *file;
+	int error = check_type(words);
+
+	if (error)
+		return error;
+	return is_pair ? create_pair(words) : create_socket(words, &file);
+}
+
 /* ---- system calls ---- */
 
-#define SOCKET	   1u
-#define SOCKETPAIR 8u
-#define SENDMMSG   20u /* the last one of Linux */
-#define DIRECT	   359u
-
-static int refuse(struct file *file, const uint32_t *words)
-{
-	return -EOPNOTSUPP;
-}
-
-/* By the older way's numbers. */
-static const struct {
-	socket_call *call;
-	uint8_t words;
-	bool needs_end;
-	socket_call *of_datagrams; /* NULL: the same */
-} socket_calls[] = {
-	[1] = { NULL, 3 },
-	[2] = { socket_bind, 3 },
-	[3] = { socket_connect, 3, false, datagram_connect },
-	[4] = { socket_listen, 2, false, refuse },
-	[5] = { socket_accept_plain, 3, false, refuse },
-	[6] = { socket_name, 3 },
-	[7] = { end_peer_name, 3, true, datagram_peer_name },
-	[8] = { NULL, 4 },
-	[9] = { end_send, 4, true, datagram_send_to },
-	[10] = { end_receive, 4, true, datagram_receive_from },
-	[11] = { end_send, 6, true, datagram_send_to },
-	[12] = { end_receive_from, 6, true, datagram_receive_from },
-	[13] = { shut_down, 2 },
-	[14] = { socket_set_option, 5 },
-	[15] = { socket_option, 5 },
-	[16] = { end_send_message, 3, true, datagram_send_message },
-	[17] = { end_receive_message, 3, true, datagram_receive_message },
-	[18] = { socket_accept, 4, false, refuse },
+/* socketcall's numbers (linux/net.h). */
+enum {
+	SOCKET = 1,
+	BIND,
+	CONNECT,
+	LISTEN,
+	ACCEPT,
+	OWN_NAME,
+	PEER_NAME,
+	PAIR,
+	SEND,
+	RECEIVE,
+	SEND_TO,
+	RECEIVE_FROM,
+	SHUT_DOWN,
+	SET_OPTION,
+	GET_OPTION,
+	SEND_MESSAGE,
+	RECEIVE_MESSAGE,
+	ACCEPT4,
+	SENDMMSG = 20 /* the last one of Linux */
 };
 
-static int new_socket(unsigned number, const uint32_t *words)
-{
-	return number == SOCKET ? socket_create(words) : socket_pair(words);
-}
+/* How many arguments there are; the function gets zeros for others that it knows. */
+static const struct {
+	uint8_t words;
+	socket_call *call;
+} socket_calls[] = {
+	[SOCKET] = { 3, NULL },
+	[BIND] = { 3, socket_bind },
+	[CONNECT] = { 3, socket_connect },
+	[LISTEN] = { 2, socket_listen },
+	[ACCEPT] = { 3, socket_accept },
+	[OWN_NAME] = { 3, give_own_name },
+	[PEER_NAME] = { 3, give_peer_name },
+	[PAIR] = { 4, NULL },
+	[SEND] = { 4, send_to },
+	[RECEIVE] = { 4, receive_from },
+	[SEND_TO] = { 6, send_to },
+	[RECEIVE_FROM] = { 6, receive_from },
+	[SHUT_DOWN] = { 2, socket_shut },
+	[SET_OPTION] = { 5, set_socket_option },
+	[GET_OPTION] = { 5, get_socket_option },
+	[SEND_MESSAGE] = { 3, send_message_call },
+	[RECEIVE_MESSAGE] = { 3, receive_message_call },
+	[ACCEPT4] = { 4, socket_accept },
+};
 
 static int call_socket(struct file *file, unsigned number, const uint32_t *words)
 {
-	bool is_datagram = file && file->ops == &datagram_ops;
-	socket_call *call = socket_calls[number].call, *other = socket_calls[number].of_datagrams;
-
-	if (!file || (file->ops != &socket_ops && !is_datagram))
+	if (!file || file->ops != &socket_ops)
 		return file ? -ENOTSOCK : -EBADF;
-	if (socket_calls[number].needs_end && !is_datagram && !end_of(file))
-		return -ENOTCONN;
-	return is_datagram && other ? other(file, words) : call(file, words);
+	return socket_calls[number].call(file->private, words);
 }
 
-/* The older way: one call for all of sockets, with its arguments in memory. */
-static int sys_socketcall(struct trap_frame *frame)
+SYSCALL_DEFINE(102, sys_socketcall, "dp")
 {
 	uint32_t words[6] = { 0 }, number = frame->ebx;
 
@@ -387,8 +320,8 @@ static int sys_socketcall(struct trap_frame *frame)
 		return -ENOSYS;
 	if (copy_from_user(words, frame->ecx, socket_calls[number].words * sizeof(words[0])) != 0)
 		return -EFAULT;
-	if (number == SOCKET || number == SOCKETPAIR)
-		return new_socket(number, words);
+	if (number == SOCKET || number == PAIR)
+		return new_socket(number == PAIR, words);
 	struct file *file = file_hold(words[0]);
 	int result = call_socket(file_opened(file), number, words);
 
@@ -396,41 +329,27 @@ static int sys_socketcall(struct trap_frame *frame)
 	return result;
 }
 
-/* One call each, from 359 on. */
-static int call_direct(struct file *file, const struct trap_frame *frame)
-{
-	static const uint8_t older[] = { SOCKET, SOCKETPAIR, 2,	 3,  4,	 18, 15, 14,
-					 6,	 7,	     11, 16, 12, 17, 13 };
-	const uint32_t words[] = { frame->ebx, frame->ecx, frame->edx,
-				   frame->esi, frame->edi, frame->ebp };
+/* A call with arguments in registers, in the order of struct trap_frame's callers. */
+#define SOCKET_WORDS                                                                               \
+	((const uint32_t[]){ frame->ebx, frame->ecx, frame->edx, frame->esi, frame->edi,           \
+			     frame->ebp })
 
-	return call_socket(file, older[frame->eax - DIRECT], words);
-}
+#define SOCKET_CALL(number, function, arguments, which)                                            \
+	SYSCALL_FILE(number, function, arguments,                                                  \
+		     call_socket(file_opened(file), which, SOCKET_WORDS))
 
-static int sys_socket_new(struct trap_frame *frame)
-{
-	const uint32_t words[] = { frame->ebx, frame->ecx, frame->edx, frame->esi };
-
-	return new_socket(frame->eax == DIRECT ? SOCKET : SOCKETPAIR, words);
-}
-
-FILE_CALL(sys_socket_direct, call_direct(file_opened(file), frame))
-
-static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 102, "socketcall", "dp", sys_socketcall },
-	{ 359, "socket", "ddd", sys_socket_new },
-	{ 360, "socketpair", "dddp", sys_socket_new },
-	{ 361, "bind", "fpd", sys_socket_direct },
-	{ 362, "connect", "fpd", sys_socket_direct },
-	{ 363, "listen", "fd", sys_socket_direct },
-	{ 364, "accept4", "fppx", sys_socket_direct },
-	{ 365, "getsockopt", "fddpp", sys_socket_direct },
-	{ 366, "setsockopt", "fddpd", sys_socket_direct },
-	{ 367, "getsockname", "fpp", sys_socket_direct },
-	{ 368, "getpeername", "fpp", sys_socket_direct },
-	{ 369, "sendto", "fpdxpd", sys_socket_direct },
-	{ 370, "sendmsg", "fpx", sys_socket_direct },
-	{ 371, "recvfrom", "fpdxpp", sys_socket_direct },
-	{ 372, "recvmsg", "fpx", sys_socket_direct },
-	{ 373, "shutdown", "fd", sys_socket_direct },
-};
+SYSCALL(359, sys_socket, "ddd", new_socket(false, SOCKET_WORDS))
+SYSCALL(360, sys_socketpair, "dddp", new_socket(true, SOCKET_WORDS))
+SOCKET_CALL(361, sys_bind, "fpd", BIND)
+SOCKET_CALL(362, sys_connect, "fpd", CONNECT)
+SOCKET_CALL(363, sys_listen, "fd", LISTEN)
+SOCKET_CALL(364, sys_accept4, "fppx", ACCEPT4)
+SOCKET_CALL(365, sys_getsockopt, "fddpp", GET_OPTION)
+SOCKET_CALL(366, sys_setsockopt, "fddpd", SET_OPTION)
+SOCKET_CALL(367, sys_getsockname, "fpp", OWN_NAME)
+SOCKET_CALL(368, sys_getpeername, "fpp", PEER_NAME)
+SOCKET_CALL(369, sys_sendto, "fpdxpd", SEND_TO)
+SOCKET_CALL(370, sys_sendmsg, "fpx", SEND_MESSAGE)
+SOCKET_CALL(371, sys_recvfrom, "fpdxpp", RECEIVE_FROM)
+SOCKET_CALL(372, sys_recvmsg, "fpx", RECEIVE_MESSAGE)
+SOCKET_CALL(373, sys_shutdown, "fd", SHUT_DOWN)

@@ -13,28 +13,10 @@
 
 #define LISTENS	    0x10000u
 #define UNCONNECTED 1
+#define CONNECTING  2 /* not accepted yet */
 #define CONNECTED   3
 #define REFERENCES  2 /* of one that is open; a connection has one more */
 #define PAGES_ORDER 2u
-
-struct socket *open_sockets;
-static uint32_t inode_number;
-
-void socket_list_add(struct socket *socket, uint32_t inode)
-{
-	inode_number = inode;
-	socket->next_open = open_sockets;
-	open_sockets = socket;
-}
-
-void socket_list_remove(struct socket *socket)
-{
-	struct socket **at = &open_sockets;
-
-	while (*at != socket)
-		at = &(*at)->next_open;
-	*at = socket->next_open;
-}
 
 /* The NUL bytes of an abstract name are shown as "@". */
 static void show_name(struct procfs_text *text, const struct socket_name *name)
@@ -48,22 +30,21 @@ static void show_name(struct procfs_text *text, const struct socket_name *name)
 
 static void show_socket(struct procfs_text *text, const struct socket *socket)
 {
-	const struct end *end = socket->end;
-	bool is_connected = end || socket->peer;
-	bool was_accepted = end && end == &end->pair->ends[1] && !socket->name.length;
-
 	procfs_print(text, "%08x: %08x %08x %08x %04x %02x %5u", (uint32_t)(uintptr_t)socket,
-		     REFERENCES + is_connected, 0, socket->backlog ? LISTENS : 0,
+		     REFERENCES + socket->is_connected, 0, socket->backlog ? LISTENS : 0,
 		     socket->is_datagram ? SOCK_DGRAM : SOCK_STREAM,
-		     is_connected ? CONNECTED : UNCONNECTED, inode_number);
-	show_name(text, was_accepted ? &end->pair->name : &socket->name);
+		     socket->is_embryo	    ? CONNECTING
+		     : socket->is_connected ? CONNECTED
+					    : UNCONNECTED,
+		     socket->file->inode->number);
+	show_name(text, &socket->name);
 	procfs_print(text, "\n");
 }
 
 static void show_sockets(struct procfs_text *text, const struct task *unused)
 {
 	procfs_print(text, "Num       RefCount Protocol Flags    Type St Inode Path\n");
-	for (const struct socket *each = open_sockets; each; each = each->next_open)
+	for (const struct socket *each = open_sockets; each; each = each->next)
 		show_socket(text, each);
 }
 

@@ -1,160 +1,196 @@
-/* Sockets of this machine (AF_UNIX). Streams: their two ends, their names, and the files that are
- * sent through them; and datagrams. */
+/*
+ * Sockets of this machine (AF_UNIX, unix(7)): streams (SOCK_STREAM) and datagrams (SOCK_DGRAM).
+ *
+ * Whatever is sent is a message in the queue of the socket that will receive it:
+ *
+ *	datagram	message --- message		each arrives whole, or not at all
+ *	stream		message --- message		the receiver sees one sequence of bytes
+ *	listener	message --- message		each has one file: a connection's other end
+ *
+ * A message may have files (SCM_RIGHTS); a connection that waits for accept(2) is such a file, too.
+ * All functions are called by system calls, which are not pre-empted: what does not sleep is one
+ * step for other tasks. Copies to and from programs sleep, and so does the release of a file.
+ */
 #pragma once
 
-#include "fs/pipe.h"
+#include "fs/file.h"
+#include "fs/linux/poll.h"
+#include "kernel/abi/file.h"
 #include "kernel/abi/socket.h"
 
-struct datagram;
-struct pair;
-struct sent_file;
-
-/* One end of a connection. */
-struct end {
-	struct pair *pair;
-	struct file *reader, *writer; /* neither of them waits */
-	bool receives, sends;	      /* not shut down */
-	int error;		      /* is told once: the other end has lost bytes; or 0 */
-	struct sent_file *first;      /* files on the way to this end */
-	int32_t pid;		      /* of the process that made it */
-	int32_t last_pid;	      /* of the one that has sent last */
-};
-
+/* As programs give it and get it; a path has its NUL. */
 struct socket_name {
 	struct linux_socket_name text;
 	uint32_t length; /* 0: none */
 };
 
-/* A connection. */
-struct pair {
-	struct end ends[2]; /* the first one called connect, the second one's name is known */
-	struct socket_name name;
-	unsigned open;	   /* ends */
-	struct pair *next; /* in the queue of a socket that listens */
+/* In one queue, or in the hands of one call. It is at the beginning of its own pages. */
+struct message {
+	struct message *next;
+	int32_t pid;		   /* of the sender's program */
+	unsigned order;		   /* of the pages, as a power of two */
+	uint32_t length, received; /* bytes; how many of them a stream's reader has had */
+	uint32_t file_count;	   /* references, until somebody receives them */
+	bool is_spent;		   /* a stream's last one, all of which was received */
+	char *bytes;		   /* after the files */
+	struct socket_name from;   /* the sender's; of a stream it is the peer's */
+	struct file *files[];
 };
 
-static inline struct end *end_other(const struct end *end)
-{
-	return &end->pair->ends[end == end->pair->ends];
-}
-
-/* The private data of an open socket. */
+/* The private data of an open socket. The file is the only one that has it. */
 struct socket {
-	struct end *end; /* NULL: not connected */
-	const struct file *file;
-	uint32_t flying; /* of the file's references, those on the way through other sockets */
-	bool is_reached; /* by a program, perhaps through others: see socket_collect */
-	struct socket_name name;
-	struct inode *inode; /* of the name, a reference; NULL: it is abstract, or there is none */
-	struct pair *first;  /* who waits to be accepted */
-	uint32_t waiting, backlog; /* how many, and at most; 0: it does not listen */
-	int32_t pid;		   /* of the process that listens */
-	bool passes_credentials;   /* messages say who has sent them (SO_PASSCRED) */
-	struct wait_queue arrivals;
-	struct socket *next; /* with a name */
-	struct socket *next_open;
+	struct file *file;
+	bool is_datagram;
+	bool is_bound;		 /* `name` finds it: that of an accepted one is its listener's */
+	bool is_connected;	 /* a stream stays so when its peer is closed */
+	bool is_embryo;		 /* nobody has accepted it yet */
+	bool passes_credentials; /* what is received says who has sent it (SO_PASSCRED) */
+	bool is_shut[2];	 /* no more comes (SHUT_RD), nothing can be sent (SHUT_WR) */
+	int error;		 /* told once: the peer has lost bytes; or 0 */
+	struct socket_name name, peer_name;
+	struct inode *inode;	   /* of a name that is a path, a reference; or NULL */
+	struct socket *peer;	   /* gets what is sent without a name; NULL when it is closed */
+	int32_t pid, peer_pid;	   /* of the programs that connected the two, or listen */
+	uint32_t backlog;	   /* connections in the queue, at most; 0: it does not listen */
+	struct message *first;	   /* the queue */
+	uint32_t used;		   /* of socket_capacity */
+	struct claim receiving;	   /* by the task that copies out of the queue */
+	struct claim sending;	   /* by the one that puts bytes at a stream's end */
+	struct wait_queue changed; /* the queue, the peer's queue, or the connection */
 
-	/* Of datagrams; `waiting` counts the messages. */
-	bool is_datagram, is_shut[2]; /* by SHUT_RD, SHUT_WR */
-	struct datagram *messages;
-	struct socket *peer; /* or NULL */
-	struct socket *next_connected;
+	/* See socket_collect. */
+	uint32_t in_flight; /* of the file's references, those that messages have */
+	bool is_reached;    /* by a program, perhaps through others */
+	struct socket *next;
 };
 
-extern const struct file_ops socket_ops, datagram_ops;
+/* A call of a socket; words are the arguments, the descriptor first. */
+typedef int socket_call(struct socket *socket, const uint32_t *words);
 
-static inline struct end *end_of(const struct file *file)
-{
-	return ((const struct socket *)file->private)->end;
-}
+/* ---- names.c: open sockets and their names ---- */
 
-/* A file for a socket that is not connected, with no name. `ops` are its kind's. NULL without
- * memory. */
-struct file *socket_file(const struct file_ops *ops, uint32_t flags);
+extern struct socket *open_sockets; /* all of them */
+socket_call socket_bind;
 
-/* Gives back what the file had, when it is released. */
-void socket_free(struct socket *socket);
-
-/* Two ends, which no socket has yet; NULL without memory. An end is closed once. */
-struct pair *pair_create(void);
-void end_close(struct end *end);
-
-/* Ends what it does not do any more: for the other end, too, and for all who wait. */
-void end_shut(struct end *end, bool receives, bool sends);
-
-/* Moves bytes; flags are the file's. */
-int end_move(struct end *end, struct buffer *buffer, bool sends, uint32_t flags);
-
-/* The end's error, which is gone then; or 0. */
-int end_take_error(struct end *end);
-
-/* Copies what the next end_move would receive, and leaves it there. */
-int end_peek(struct end *end, struct buffer *to, uint32_t flags);
-uint32_t end_poll(const struct end *end, struct poll_table *table);
-
-/* ---- open sockets: kernel/linux/sockets/stream.c ---- */
-
-/* Calls of a socket; words are the arguments, the descriptor first. */
-typedef int socket_call(struct file *file, const uint32_t *words);
-socket_call socket_bind, socket_connect, socket_listen, socket_accept;
-
-/* Reads a name; and finds the socket that has it: NULL if it is in no list any more. */
+/* Reads a name from a program: 0, -EINVAL, -EFAULT. A path gets a NUL, an empty name stays so. */
 int socket_name_from_user(uint32_t address, uint32_t length, struct socket_name *name);
+
+/* Finds the socket that has the name: NULL if no open one has it. Returns 0, or an error of the
+ * path. May sleep; *found is there until the caller sleeps again. */
 int socket_find(const struct socket_name *name, struct socket **found);
 
-/* Gives a name to the program, as getsockname does. */
+/* Gives a name to the program, as getsockname does; of length 0: that there is none. */
 int socket_give_name(const struct socket_name *name, uint32_t address, uint32_t length);
 
 /* Gives a value, cut to the room that the word at `length` says, which then is its size. */
 int give_sized(uint32_t address, uint32_t length, const void *value, uint32_t size);
 
-/* ---- /proc/net/unix: kernel/linux/sockets/list.c ---- */
+/* ---- message.c: what is sent and received ---- */
 
-extern struct socket *open_sockets;
+#define STREAM_PAGES 16u /* of a stream's queue */
 
-/* With the number of its inode, which all have. */
-void socket_list_add(struct socket *socket, uint32_t inode);
-void socket_list_remove(struct socket *socket);
+/* What a call moves, as Linux's struct msghdr says it. */
+struct transfer {
+	struct buffer memory;		 /* the piece that is next; perhaps an empty one */
+	const struct linux_vector *more; /* the pieces after it */
+	uint32_t left;			 /* bytes of all pieces */
+	uint32_t flags;			 /* MSG_DONTWAIT and its like */
+	struct socket_name *name;	 /* of the receiver; or gets the sender's. Or NULL */
+	struct linux_message *control;	 /* its control data and flags are used; or NULL */
+	int32_t pid;			 /* of the sender of what was received; or 0 */
+	bool is_over;			 /* nothing may be received after this */
+};
 
-/* ---- files that are sent: kernel/linux/sockets/sent_files.c ---- */
+/* Of `left` bytes in the memory and, after that, the other pieces. */
+static inline struct transfer transfer_of(struct buffer memory, const struct linux_vector *more,
+					  uint32_t left, uint32_t flags)
+{
+	return (struct transfer){ memory, more, left, flags, NULL, NULL, 0, false };
+}
 
-/* Sends the files that a message's control data names, together with the byte that is written next,
- * whose number is *at. -EBADF, -EFAULT, -EINVAL, -ENOMEM: none is sent. */
-int end_send_files(struct end *from, const struct linux_message *message, uint32_t *at);
+/* Sends everything, or (a stream) as much as there is room for if it must not wait. Returns how
+ * many bytes, or a negated errno if none. */
+int socket_send(struct socket *socket, struct transfer *transfer);
 
-/* Is a header of control data, with what follows it, the sender's true credentials? 0, -EFAULT,
- * -EINVAL, or -EPERM. */
-int credentials_check(const struct linux_control *header, uint32_t address);
+/* Receives a message, or (a stream) what there is, and who has sent it. Returns how many bytes, of
+ * a datagram and with MSG_TRUNC those that it had; 0 at the end; or a negated errno. */
+int socket_receive(struct socket *socket, struct transfer *transfer);
 
-/* Says who has sent a message, before other control data, if the socket passes that on. Returns how
- * many bytes of the message's room it took, which are gone; without enough it sets MSG_CTRUNC. */
-uint32_t credentials_give(const struct socket *to, int32_t pid, struct linux_message *message);
+/* A message with room for the bytes and the files; NULL without memory. message_free releases its
+ * files. */
+struct message *message_create(uint32_t length, uint32_t files);
+void message_free(struct message *message);
 
-/* That byte could not be written: takes the current task's files back. */
-void end_unsend_files(struct end *from, uint32_t at);
+/* Puts a message into the queue of the socket with this name, or (NULL) of the peer, as soon as
+ * there is room. *receiver is that socket: until the caller sleeps. */
+int socket_deliver(struct socket *socket, const struct socket_name *name, uint32_t flags,
+		   struct message *message, struct socket **receiver);
 
-/* How many bytes can be read without those that the next files come with; and whether files come
- * with the next byte. */
-uint32_t end_limit(const struct end *end);
-bool end_has_files(const struct end *end);
+/* Who would get the message now; errors are those of send(2) and connect(2). May sleep. */
+int socket_receiver(struct socket *socket, const struct socket_name *name,
+		    struct socket **receiver);
 
-/* Bytes were read: the files that came with them get descriptors, which are the message's control
- * data; NULL: they are dropped. */
-void end_receive_files(struct end *to, struct linux_message *message, uint32_t flags);
+/* Is there a message? */
+static inline bool socket_has_message(const struct socket *socket)
+{
+	return socket->first && !socket->first->is_spent;
+}
 
-/* Nobody will receive what is on the way here. May sleep. */
-void end_drop_files(struct end *end);
+/* Waits for a message, unless none will come: then the result is 0, too. -EAGAIN, -ERESTART. */
+int socket_wait(struct socket *socket, uint32_t flags);
 
-/* The same for sockets that only other ones on the way have, in a circle. */
-void socket_collect(void);
+/* Takes the first message out of the queue. If that was full, senders look again. */
+struct message *socket_dequeue(struct socket *socket);
 
-/* ---- datagrams: kernel/linux/sockets/datagram.c ---- */
+/* Is the queue full for those who send to it? */
+bool socket_is_full(const struct socket *socket);
 
-socket_call datagram_connect, datagram_peer_name, datagram_send_to, datagram_send_message,
-    datagram_receive_from, datagram_receive_message;
+/* Wakes when the queue of any socket is no longer full, or has gone. */
+extern struct wait_queue socket_room;
+void socket_tell_room(struct socket *socket);
 
-/* Ends what the socket does not do any more. */
-void datagram_shut(struct socket *socket, bool receives, bool sends);
+/* ---- socket.c: open sockets and their connections ---- */
+
+socket_call socket_connect, socket_listen, socket_accept, socket_shut;
+
+extern const struct file_ops socket_ops;
+
+/* An open socket that is not connected, with no name. NULL without memory. */
+struct file *socket_file(bool is_datagram, uint32_t flags);
+
+/* The socket's error, which is gone then; or 0. */
+static inline int socket_take_error(struct socket *socket)
+{
+	int error = socket->error;
+
+	socket->error = 0;
+	return error;
+}
 
 /* Makes two sockets each other's peers. */
-void datagram_pair(struct file *one, struct file *other);
+void socket_join(struct socket *one, struct socket *other);
+
+/* ---- control.c: control data, and files that are sent ---- */
+
+/* How many files can a call's control data name at most? */
+uint32_t control_files(const struct linux_message *control);
+
+/* Adds the files that the control data names to a message with room for control_files, and checks
+ * the credentials. -EBADF, -EFAULT, -EINVAL, -EPERM. */
+int control_send(struct message *message, const struct linux_message *control);
+
+/* Gives the program what comes besides a message's bytes: the sender's name and credentials, if
+ * they are the first of this transfer, and the files as descriptors. Moves `control` and its length
+ * past that. What there is no room for is dropped, and MSG_CTRUNC set. Sleeps. */
+void control_receive(const struct socket *socket, struct message *message,
+		     struct transfer *transfer);
+
+/* The message owns this reference from now on; and the caller that of one of the files. */
+void message_add_file(struct message *message, struct file *file);
+struct file *message_take_file(struct message *message, uint32_t index);
+
+/* Nobody will receive these messages. Sleeps. */
+void messages_drop(struct message **first);
+
+/* The same for those that only sockets in other messages could receive. Sleeps. */
+void socket_collect(void);

@@ -1,0 +1,292 @@
+/*
+ * Open sockets, and how they are connected: by socketpair(2), or by name.
+ *
+ *	one task	bind "/tmp/s", listen, accept  <-- queue <-- the connection's other end
+ *	another		connect "/tmp/s"  ---- makes that end, and sends it as a file
+ *
+ * connect does not wait for accept, unless the queue is full. A socket that is closed takes its own
+ * queue with it, but not what it has sent: that is in the queue of its peer.
+ */
+#include <stddef.h>
+
+#include "fs/files.h"
+#include "kernel/abi/poll.h"
+#include "kernel/abi/stat.h"
+#include "kernel/lib/errno.h"
+#include "kernel/lib/startup.h"
+#include "kernel/linux/files/calls.h"
+#include "kernel/linux/sockets/sockets.h"
+#include "kernel/process/process.h"
+
+#define BACKLOG_MAX 128u
+
+static struct pool socket_pool = POOL_INITIALIZER(struct socket);
+
+/* ---- connections ---- */
+
+static void learn_peer(struct socket *socket, struct socket *peer)
+{
+	socket->peer = peer;
+	socket->is_connected = true;
+	socket->peer_name = peer->name;
+	socket->peer_pid = peer->pid;
+	wait_wake(&socket->changed);
+}
+
+void socket_join(struct socket *one, struct socket *other)
+{
+	learn_peer(one, other);
+	learn_peer(other, one);
+}
+
+int socket_listen(struct socket *socket, const uint32_t *words)
+{
+	if (socket->is_datagram)
+		return -EOPNOTSUPP;
+	if (!socket->name.length || socket->is_connected)
+		return -EINVAL;
+	socket->backlog = words[1] < BACKLOG_MAX ? words[1] + 1 : BACKLOG_MAX;
+	socket->pid = calling_pid();
+	return 0;
+}
+
+/* Sends the other end of a connection, which is like the listener, to it. */
+static int connect_stream(struct socket *socket, const struct socket_name *name)
+{
+	struct file *file = socket_file(false, 0);
+	struct message *message = file ? message_create(0, 1) : NULL;
+	struct socket *listener;
+
+	if (!message) {
+		file_drop(file);
+		return -ENOMEM;
+	}
+	message_add_file(message, file);
+	int error = socket_deliver(socket, name, 0, message, &listener);
+
+	if (error) {
+		message_free(message);
+		return error;
+	}
+	struct socket *end = file->private;
+
+	end->is_embryo = true;
+	end->name = listener->name;
+	end->pid = listener->pid;
+	socket->pid = calling_pid();
+	socket_join(socket, end);
+	return 0;
+}
+
+/* A datagram's peer gets what is sent without a name, and only its messages come. A name of no
+ * family ends that. */
+static int connect_datagram(struct socket *socket, const struct socket_name *name)
+{
+	struct socket *peer;
+	int error = socket_receiver(socket, name, &peer);
+
+	if (!error)
+		learn_peer(socket, peer);
+	return error;
+}
+
+static void forget_peer(struct socket *socket)
+{
+	socket->peer = NULL;
+	socket->is_connected &= !socket->is_datagram;
+	wait_wake(&socket->changed);
+}
+
+int socket_connect(struct socket *socket, const uint32_t *words)
+{
+	struct socket_name name = { { .family = AF_UNIX }, 0 };
+	int error = socket_name_from_user(words[1], words[2], &name);
+
+	if (error == -EINVAL && socket->is_datagram && name.text.family == AF_UNSPEC) {
+		forget_peer(socket);
+		return 0;
+	}
+	if (!error && name.length == sizeof(name.text.family))
+		error = -EINVAL;
+	if (error)
+		return error;
+	return socket->is_datagram ? connect_datagram(socket, &name)
+				   : connect_stream(socket, &name);
+}
+
+int socket_accept(struct socket *socket, const uint32_t *words)
+{
+	if (socket->is_datagram)
+		return -EOPNOTSUPP;
+	if (!socket->backlog || words[3] & ~(O_NONBLOCK | O_CLOEXEC))
+		return -EINVAL;
+	int error = socket_wait(socket, 0);
+
+	if (error)
+		return error;
+	struct message *message = socket_dequeue(socket);
+	struct file *file = message_take_file(message, 0);
+	struct socket *end = file->private;
+	const struct socket_name name = end->peer_name;
+
+	message->file_count = 0;
+	message_free(message);
+	end->is_embryo = false;
+	end->passes_credentials = socket->passes_credentials;
+	file->flags |= words[3] & O_NONBLOCK;
+	int descriptor = descriptor_add(file, words[3]);
+
+	error = descriptor >= 0 && words[1] ? socket_give_name(&name, words[1], words[2]) : 0;
+	if (error)
+		files_close(current->process->files, descriptor);
+	return error ? error : descriptor;
+}
+
+/* A stream's peer is told at once, a datagram's when it sends. */
+int socket_shut(struct socket *socket, const uint32_t *words)
+{
+	bool ends_in = words[1] != SHUT_WR, ends_out = words[1] != SHUT_RD;
+
+	if (words[1] > SHUT_RDWR)
+		return -EINVAL;
+	if (!socket->is_datagram && !socket->is_connected)
+		return -ENOTCONN;
+	socket->is_shut[SHUT_RD] |= ends_in;
+	socket->is_shut[SHUT_WR] |= ends_out;
+	if (!socket->is_datagram && socket->peer) {
+		socket->peer->is_shut[SHUT_WR] |= ends_in;
+		socket->peer->is_shut[SHUT_RD] |= ends_out;
+	}
+	wait_wake(&socket->changed);
+	socket_tell_room(socket);
+	return 0;
+}
+
+/* ---- open files ---- */
+
+/* A read of 0 bytes does nothing: a datagram stays. A write of 0 bytes sends an empty datagram. */
+static int socket_read(struct file *file, struct buffer *to, uint64_t offset)
+{
+	struct transfer transfer = transfer_of(*to, NULL, to->length, 0);
+
+	return to->length ? socket_receive(file->private, &transfer) : 0;
+}
+
+static int socket_write(struct file *file, struct buffer *from, uint64_t offset)
+{
+	struct transfer transfer = transfer_of(*from, NULL, from->length, 0);
+
+	return socket_send(file->private, &transfer);
+}
+
+static int socket_move_vectors(struct file *file, const struct vectors *vectors, bool write)
+{
+	struct transfer transfer =
+	    transfer_of(buffer_of_user(0, 0), vectors->list, vectors->total, 0);
+
+	return write ? socket_send(file->private, &transfer)
+		     : socket_receive(file->private, &transfer);
+}
+
+/* FIONREAD: the bytes that are there, of a datagram those of the first. */
+static int socket_control(struct file *file, uint32_t command, uint32_t argument)
+{
+	const struct socket *socket = file->private;
+	const struct message *each = socket->first;
+	uint32_t bytes = 0;
+
+	if (command != FIONREAD)
+		return -ENOTTY;
+	if (socket->backlog)
+		return -EINVAL;
+	for (; each; each = socket->is_datagram ? NULL : each->next)
+		bytes += each->length - each->received;
+	return give(argument, &bytes, sizeof(bytes));
+}
+
+/* A direction that has ended does not wait: a read gets the end, and a write fails. Both together
+ * are a hang-up. */
+static uint32_t socket_poll(struct file *file, struct poll_table *table)
+{
+	const struct socket *socket = file->private;
+	const bool *is_shut = socket->is_shut;
+	bool is_full = socket->peer && socket_is_full(socket->peer);
+
+	poll_add(table, &((struct socket *)file->private)->changed);
+	if (socket->is_datagram)
+		poll_add(table, &socket_room);
+	if (socket->backlog)
+		return socket_has_message(socket) ? POLLIN : 0;
+	if (!socket->is_datagram && !socket->is_connected)
+		return POLLOUT | POLLHUP;
+	return (socket_has_message(socket) ? POLLIN : 0) |
+	       (is_full && !is_shut[SHUT_WR] ? 0 : POLLOUT) |
+	       (is_shut[SHUT_RD] ? POLLIN | POLLRDHUP : 0) |
+	       (is_shut[SHUT_RD] && is_shut[SHUT_WR] ? POLLHUP : 0) | (socket->error ? POLLERR : 0);
+}
+
+/* A connection ends with one of its sockets. Its peer hears of bytes that nobody has read. */
+static void leave_peers(const struct socket *socket)
+{
+	for (struct socket *each = open_sockets; each; each = each->next) {
+		if (each->peer != socket)
+			continue;
+		if (!each->is_datagram) {
+			each->is_shut[SHUT_RD] = each->is_shut[SHUT_WR] = true;
+			if (socket_has_message(socket) || socket->is_embryo)
+				each->error = -ECONNRESET;
+		}
+		forget_peer(each);
+	}
+}
+
+static void socket_release(struct file *file)
+{
+	struct socket *socket = file->private, **at = &open_sockets;
+
+	while (*at != socket)
+		at = &(*at)->next;
+	*at = socket->next;
+	leave_peers(socket);
+	socket->peer = NULL;
+	socket_tell_room(socket);
+	messages_drop(&socket->first);
+	inode_put(socket->inode);
+	pool_free(&socket_pool, socket);
+	socket_collect();
+}
+
+const struct file_ops socket_ops = {
+	.read = socket_read,
+	.write = socket_write,
+	.control = socket_control,
+	.poll = socket_poll,
+	.release = socket_release,
+	.is_stream = true,
+};
+
+struct file *socket_file(bool is_datagram, uint32_t flags)
+{
+	static struct anonymous all;
+	struct file *file = file_of_pool(&all, &socket_ops, &socket_pool, O_RDWR | flags);
+
+	if (!file)
+		return NULL;
+	all.inode.mode = S_IFSOCK | 0777;
+	struct socket *socket = file->private;
+
+	socket->file = file;
+	socket->is_datagram = is_datagram;
+	socket->pid = calling_pid();
+	socket->next = open_sockets;
+	open_sockets = socket;
+	return file;
+}
+
+static void sockets_start(void)
+{
+	static const struct message_ops ops = { &socket_ops, socket_move_vectors };
+
+	message_ops = &ops;
+}
+STARTUP(sockets_start)
