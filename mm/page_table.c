@@ -118,7 +118,7 @@ void tlb_flush_space(const struct space *space)
      it right; for pte_set its callers do.
    - given: take and put for tables; page_hold and page_release for pages; is_loaded; tlb_flush_page
      (kernel/cpu/paging.h); physical_address and direct_map (kernel/cpu/memory_layout.h); and the
-     first lines of four functions, for large pages (mm/page_table.h): keep them.
+     first lines of four functions, for large pages (mm/page_table.h) and getrusage: keep them.
 
    Pitfalls: a page is released after the TLB has forgotten it, not before. A range may go up to
    KERNEL_BASE, and the kernel's entries stay as they are. A table is given back with its last
@@ -208,6 +208,7 @@ static void unmap_entries(struct space *space, uint32_t *pte, uint32_t start, ui
  * that has become empty needs no flush of its own. */
 void page_unmap_range(struct space *space, uint32_t start, uint32_t end)
 {
+	space_note_most(space);
 	if (space->large)
 		large_unmap(space, start, end);
 	for (uint32_t next; start < end; start = next) {

@@ -64,6 +64,7 @@ static uint32_t change(struct memory_object *object, uint32_t index, const struc
 		if (!pte)
 			continue;
 		*had |= *pte;
+		space_note_most(area->space);
 		pte_set(area->space, address, pte, *pte & ~lost);
 		area->space->pages -= !*pte;
 		shown++;

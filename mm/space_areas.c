@@ -90,7 +90,6 @@ void space_destroy(struct space *space)
  * for one. */
 void space_clear(struct space *space)
 {
-	space_note_most(space);
 	space_use(NULL);
 	area_cut(space, 0, SPACE_SHARED);
 	space_use(space);

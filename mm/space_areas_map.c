@@ -62,7 +62,6 @@ int space_unmap(struct space *space, uint32_t address, uint32_t length)
 		return -EINVAL;
 	if (space->count >= space_areas_most && is_inside(space, address, address + pages))
 		return -ENOMEM;
-	space_note_most(space);
 	return area_cut(space, address, address + pages);
 }
 

@@ -26,13 +26,13 @@ struct space {
 	uint32_t heap_start, heap_end; /* to the byte */
 	uint32_t size;		       /* bytes in areas */
 	uint32_t pages;		       /* that are mapped */
-	uint32_t most;		       /* pages that were mapped before the program unmapped some */
+	uint32_t most;		       /* the most that were mapped before some were unmapped */
 	uint32_t count;		       /* of areas */
 	bool large;		       /* it has, or had, large pages (mm/large_page.c) */
 	uint32_t pinning; /* PINS_*: what becomes of new areas (kernel/linux/memory/pinned.c) */
 };
 
-/* Call it before pages are unmapped because the program wants that. */
+/* Before pages of a space are unmapped. */
 static inline void space_note_most(struct space *space)
 {
 	if (space->most < space->pages)

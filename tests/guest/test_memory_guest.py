@@ -35,7 +35,7 @@ def failures(output: str) -> set[str]:
     return set(re.findall(r"^not ok \d+ (.*)$", output, re.MULTILINE))
 
 
-@pytest.mark.parametrize("name", ["memory", "limits", "interpreters"])
+@pytest.mark.parametrize("name", ["memory", "limits", "interpreters", "most"])
 def test_promises(programs, name):
     assert failures(said_by(programs, f"/{name}", memory=128)) == set()
 

@@ -42,7 +42,6 @@ uint32_t program_set_break(uint32_t address)
 	while (owner->is_borrowing)
 		owner = owner->parent->leader;
 	claim_take(&owner->setting_break);
-	space_note_most(current->space);
 	uint32_t old = space_set_break(current->space, 0), now = old;
 
 	if (address <= old ||
@@ -284,7 +283,6 @@ static int sys_mremap(struct trap_frame *frame)
 		return -EINVAL;
 	if (!area || area->end - address < old_length)
 		return -EFAULT;
-	space_note_most(current->space);
 	if (flags & MREMAP_FIXED)
 		return move_there(address, old_length, new_length, frame->edi);
 	if (new_length <= old_length)
@@ -313,7 +311,6 @@ static int forget(uint32_t start, uint32_t end, uint32_t advice)
 {
 	const struct area *area;
 
-	space_note_most(current->space);
 	while (start < end && (area = area_from(current->space, start)) && area_start(area) < end) {
 		uint32_t from = start > area_start(area) ? start : area_start(area);
 
