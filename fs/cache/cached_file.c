@@ -158,14 +158,14 @@ static int write_cached_page(struct cached_file *file, struct buffer *from, uint
 	return moved;
 }
 
-/* May a page be written to? First an error of write-back is reported, once. */
-static int check_write(struct cached_file *file, uint32_t index)
+/* May a part of a page be written? First an error of write-back is reported, once. */
+static int check_write(struct cached_file *file, uint64_t offset, uint32_t length)
 {
 	if (file->is_failing) {
 		file->is_failing = false;
 		return file->errors.last;
 	}
-	return file->ops->will_write ? file->ops->will_write(file, index) : 0;
+	return file->ops->will_write ? file->ops->will_write(file, offset, length) : 0;
 }
 
 int cached_file_write(struct cached_file *file, struct buffer *from, uint64_t offset)
@@ -179,7 +179,7 @@ int cached_file_write(struct cached_file *file, struct buffer *from, uint64_t of
 		if (chunk > length - done)
 			chunk = length - done;
 		cached_files_balance();
-		moved = check_write(file, (offset + done) >> PAGE_SHIFT);
+		moved = check_write(file, offset + done, chunk);
 		if (!moved) {
 			cached_file_count(file, 1);
 			moved = write_cached_page(file, from, offset + done, chunk);
@@ -267,7 +267,9 @@ static int object_page(struct memory_object *object, uint32_t index, bool write,
 
 	if (write) {
 		cached_files_balance();
-		error = file->ops->will_write ? file->ops->will_write(file, index) : 0;
+		if (file->ops->will_write)
+			error =
+			    file->ops->will_write(file, (uint64_t)index << PAGE_SHIFT, PAGE_SIZE);
 	}
 	if (!error) {
 		cached_file_count(file, write);

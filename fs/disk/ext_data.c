@@ -167,14 +167,11 @@ static void disk_grow(struct cached_file *pages, uint64_t size)
 		disk_inode_count(inode_of(pages), 1);
 }
 
-/* Does the page have all its blocks, with contents (is_written), or at least without? */
-static bool is_allocated(struct disk_inode *inode, uint32_t index, bool is_written)
+/* Are all these blocks there, with contents (is_written), or at least without? */
+static bool is_allocated(struct disk_inode *inode, uint64_t block, uint64_t end, bool is_written)
 {
-	uint32_t shift = PAGE_SHIFT - inode->mount->block_shift;
-	uint64_t block = (uint64_t)index << shift;
-
 	mutex_lock(&inode->mount->lock);
-	uint64_t count = disk_missing(inode, block, block + (1u << shift), is_written);
+	uint64_t count = disk_missing(inode, block, end, is_written);
 
 	mutex_unlock(&inode->mount->lock);
 	return count == 0;
@@ -182,12 +179,9 @@ static bool is_allocated(struct disk_inode *inode, uint32_t index, bool is_writt
 
 /* Can blocks that fallocate gave be written without others? If the map might need one, they all
  * become zeros now; what is written later needs none then. */
-static bool can_convert(struct disk_inode *inode, uint32_t index)
+static bool can_convert(struct disk_inode *inode, uint64_t block, uint64_t end)
 {
-	uint32_t shift = PAGE_SHIFT - inode->mount->block_shift;
-	uint64_t block = (uint64_t)index << shift, end = block + (1u << shift);
-
-	if (!is_allocated(inode, index, false))
+	if (!is_allocated(inode, block, end, false))
 		return false;
 	mutex_lock(&inode->mount->lock);
 	bool can = inode->pages.unwritten == 0 && ext_map_has_room(&inode->ext);
@@ -214,21 +208,45 @@ int disk_begin_write(struct disk_inode *inode)
 	return 0;
 }
 
-static int disk_will_write(struct cached_file *pages, uint32_t index)
+/* Nothing can be reserved: the blocks that are written must be there. If others of the page are
+ * not, it becomes clean before more of it is written. */
+static int write_without_room(struct disk_inode *inode, uint64_t offset, uint32_t length)
+{
+	uint32_t shift = inode->mount->block_shift;
+	uint64_t page = offset >> PAGE_SHIFT << (PAGE_SHIFT - shift), block = offset >> shift;
+	uint64_t end = ((offset + length - 1) >> shift) + 1;
+
+	if (is_allocated(inode, page, page + (1u << (PAGE_SHIFT - shift)), true))
+		return 0;
+	if (!is_allocated(inode, block, end, true)) {
+		cached_files_write_back(false);
+		int error = disk_reserve_page(inode);
+
+		if (error != -ENOSPC || !can_convert(inode, block, end))
+			return error;
+	}
+	inode->is_full = true;
+	return 0;
+}
+
+static int disk_will_write(struct cached_file *pages, uint64_t offset, uint32_t length)
 {
 	struct disk_inode *inode = inode_of(pages);
-	struct cached_page *cached = page_cache_find(&pages->cache, index);
+	uint32_t index = offset >> PAGE_SHIFT;
 	int error = disk_begin_write(inode);
 
-	if (!error)
-		disk_inode_count(inode, 1);
-	if (!error && !(cached && cached->is_dirty))
+	if (error)
+		return error;
+	if (inode->is_full) {
+		cached_file_write_back(pages, index, index + 1);
+		inode->is_full = pages->unwritten > 0;
+	}
+	const struct cached_page *cached = page_cache_find(&pages->cache, index);
+
+	disk_inode_count(inode, 1);
+	if (!(cached && cached->is_dirty))
 		error = disk_reserve_page(inode);
-	if (error != -ENOSPC || is_allocated(inode, index, true))
-		return error == -ENOSPC ? 0 : error;
-	cached_files_write_back(false);
-	error = disk_reserve_page(inode);
-	return error == -ENOSPC && can_convert(inode, index) ? 0 : error;
+	return error == -ENOSPC ? write_without_room(inode, offset, length) : error;
 }
 
 static void disk_hold(struct cached_file *pages)

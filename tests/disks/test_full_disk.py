@@ -8,7 +8,7 @@ import re
 import pytest
 
 from tests.disks.test_ext_write_guest import KINDS, check, guest, programs  # noqa: F401
-from tests.host.ext.images import MIB, make_image
+from tests.host.ext.images import MIB, make_image, run_tool
 
 
 @pytest.fixture
@@ -86,6 +86,21 @@ def test_stat_says_the_same_before_and_after_a_write_back(guest, image):  # noqa
     assert len(blocks) == 6 and all(int(number) > 0 for _, number in blocks), said
     assert int(blocks[0][1]) >= 108894 // 512, said
     check(image)
+
+
+@pytest.mark.parametrize("options", ["-t ext2 -b 1024", "-t ext3 -b 1024", "-t ext4 -b 1024"])
+def test_what_has_blocks_can_be_written_again(guest, tmp_path, options):  # noqa: F811
+    """On a full disk, although the rest of its page has none; by three tasks."""
+    image = make_image(tmp_path / "disk", 4 * MIB, f"{options} -m 0")
+    said = guest("mkdir /mnt; mount /dev/hdb /mnt; /partly /mnt; umount /mnt", image)
+    assert re.findall(r"^(?:WRONG|done).*$", said, re.M) == ["done"]
+    check(image)
+    shown = {name: run_tool("debugfs", "-R", f"cat /{name}", str(image))
+             for name in (f"part{i}" for i in range(5))}  # fmt: skip
+    assert shown["part4"] == ("given" if "ext4" in options else "")
+    for i in range(4):
+        start = "012." + "\0\0\0\0" + ("s" if i == 0 else "\0")
+        assert shown[f"part{i}"] == "\0" * 1024 * i + start.ljust(1024 * (4 - i), "\0")
 
 
 @pytest.mark.parametrize(

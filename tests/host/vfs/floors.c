@@ -160,7 +160,7 @@ int cached_file_read(struct cached_file *file, struct buffer *to, uint64_t offse
 int cached_file_write(struct cached_file *file, struct buffer *from, uint64_t offset)
 {
 	uint8_t *bytes = memset(malloc(from->length), 'w', from->length);
-	int error = file->ops->will_write(file, (uint32_t)(offset / PAGE));
+	int error = file->ops->will_write(file, offset, from->length);
 	int moved = error ? error : file->ops->write_direct(file, offset, bytes, from->length);
 
 	free(bytes);
