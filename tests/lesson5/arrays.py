@@ -16,15 +16,15 @@ from tests.lesson5.support import (
     PAGE_ENTRY,
     ZONE,
     ZONE_NAMES,
-    Run,
+    Calls,
     address_of,
     frame_at,
 )
+from tests.lesson5.zones import FREE_OFFSET
+from tests.support.remote import Guest
 
 LIMIT = (896 << 20) // PAGE
 RESERVE_PART = 64
-SOURCE = "tests/lesson5/memory/array.c"
-JUMP = 0xE9
 
 
 @dataclass(frozen=True)
@@ -65,9 +65,46 @@ def some_map(megabytes: int) -> list[Range]:
     ]
 
 
-def kernel_frames(run: Run) -> int:
+def kernel_frames(run: Calls) -> int:
     """The first frame after the kernel."""
     return frame_at(run.guest.address("kernel_end") + PAGE - 1)
+
+
+class Arrays(Calls):
+    """A kernel that is told of memory. What it hands over is recorded, in place of
+    buddy_give_range, and nobody gets it; so the tests need no other exercise."""
+
+    def __init__(self, guest: Guest) -> None:
+        super().__init__(guest)
+        self._handed_over: list[tuple[int, int, int]] = []
+        self.kernel.serve(guest.address("buddy_give_range"), self._record)
+
+    def _record(self, address: int, first: int, count: int, *_: int) -> None:
+        zone = (address - self.guest.address("zones")) // ZONE.size
+        self._handed_over.append((zone, first, first + count))
+        place = address + FREE_OFFSET
+        self.kernel.set_word(place, self.kernel.word(place) + count)
+
+    def write_map(self, ranges: Sequence[Range]) -> None:
+        """Gives the kernel this memory map."""
+        entries = (struct.pack("<QQI", each.base, each.length, each.type) for each in ranges)
+        place = self.guest.address("boot_info") + COUNT_OFFSET
+        self.guest.put_data(place, struct.pack("<I", len(ranges)) + b"".join(entries))
+        self.kernel.call("memory_map_initialize")
+        self.kernel.set_word("page_frames", 0)
+        self.guest.put_data(self.guest.address("zones"), bytes(2 * ZONE.size))
+
+    def initialize(self) -> list[tuple[int, int, int]]:
+        """Calls page_array_initialize. Returns what it handed over: (zone, first, end), in order;
+        ranges of which one follows the other are one."""
+        self._handed_over = []
+        self.kernel.call("page_array_initialize")
+        joined: list[tuple[int, int, int]] = []
+        for zone, first, end in sorted(self._handed_over):
+            follows = bool(joined) and joined[-1][::2] == (zone, first)
+            start = joined.pop()[1] if follows else first
+            joined.append((zone, start, end))
+        return joined
 
 
 def plan(ranges: Sequence[Range], kernel: int) -> Plan:
@@ -85,44 +122,15 @@ def plan(ranges: Sequence[Range], kernel: int) -> Plan:
     return Plan(page_frames, array, array + size, tuple(free))
 
 
-def write_map(run: Run, ranges: Sequence[Range]) -> None:
-    """Gives the kernel this memory map."""
-    entries = b"".join(struct.pack("<QQI", each.base, each.length, each.type) for each in ranges)
-    count = struct.pack("<I", len(ranges))
-    run.guest.write(run.guest.address("boot_info") + COUNT_OFFSET, count + entries)
-    run.guest.call("memory_map_initialize")
-    run.guest.write(run.guest.address("page_frames"), bytes(4))
-    run.guest.write(run.guest.address("zones"), bytes(2 * ZONE.size))
-
-
-def record(run: Run) -> None:
-    """From here on what is handed over is recorded, and nobody gets it."""
-    place = run.guest.address("buddy_give_range")
-    distance = run.address("record_range") - (place + 5)
-    run.guest.write(place, struct.pack("<Bi", JUMP, distance))
-
-
-def initialize(run: Run) -> list[tuple[int, int, int]]:
-    """Calls page_array_initialize. Returns what it handed over: (zone, first, end), in order."""
-    run.guest.write(run.address("answer_count"), bytes(4))
-    run.guest.call("page_array_initialize")
-    count = run.guest.read_word(run.address("answer_count"))
-    words = run.guest.read_words(run.address("answers"), count) if count else ()
-    parts = zip(words[::3], words[1::3], words[2::3], strict=True)
-    return sorted((zone, first, first + size) for zone, first, size in parts)
-
-
-def require_array(run: Run, expected: Plan) -> None:
+def require_array(run: Calls, expected: Plan) -> None:
     """The array is where it is to be, as large as it is to be, and says PAGE_RESERVED of all."""
-    guest = run.guest
-    frames = guest.read_word(guest.address("page_frames"))
+    frames, array = run.kernel.word("page_frames"), run.kernel.word("page_array")
     if frames != expected.page_frames:
         fail(f"page_frames: expected {expected.page_frames}, seen {frames}")
-    array = guest.read_word(guest.address("page_array"))
     if array != address_of(expected.array):
         what = f"page_array: expected {address_of(expected.array):#x} (frame {expected.array})"
         fail(f"{what}, seen {array:#x}")
-    words = guest.read(array, frames * PAGE_ENTRY.size)
+    words = run.guest.data(array, frames * PAGE_ENTRY.size)
     for frame, (_, _, state, _, _) in enumerate(PAGE_ENTRY.iter_unpack(words)):
         if state:
             fail(
@@ -131,12 +139,12 @@ def require_array(run: Run, expected: Plan) -> None:
             )
 
 
-def require_zones(run: Run, expected: Plan) -> None:
+def require_zones(run: Calls, expected: Plan) -> None:
     """The zones' borders and reserves."""
     guest = run.guest
     borders = ((0, expected.border), (expected.border, expected.page_frames))
     for number, border in enumerate(borders):
-        data = guest.read(guest.address("zones") + number * ZONE.size, ZONE.size)
+        data = guest.data(guest.address("zones") + number * ZONE.size, ZONE.size)
         _, first, end, _, reserve, *_ = ZONE.unpack(data)
         name = ZONE_NAMES[number]
         if (first, end) != border:

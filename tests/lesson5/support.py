@@ -1,8 +1,8 @@
 """What the tests of lesson 5 share: code of a test's own in the stopped kernel, and a picture of
 the page array and of the zones, with what contradicts the invariants in it.
 
-with memory_code(lab, "tests/lesson5/memory/zones.c") as run:
-    run.call("two_zones", 4096)
+with memory_code(lab, "tests/lesson5/memory/audit.c", PLAIN) as run:
+    run.call("begin_audit")
     assert picture(run.guest).contradictions() == []
 
 The C code is compiled with the headers of the whole tree (tests/lesson4/threads/thread_test.h has
@@ -12,14 +12,16 @@ The C code is compiled with the headers of the whole tree (tests/lesson4/threads
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 from labs.tools.grading.lab import Lab
 from labs.tools.machine.symbols import KERNEL_BASE, Symbols
 from tests.lesson4.support import MASK, code, fail
+from tests.support.outside import INTERRUPTS, MOST_STEPS, Outside
 from tests.support.remote import Guest, stopped
 from tests.support.standstill import describe
 
@@ -94,8 +96,6 @@ class Run:
 
 
 STACK_LEFT = 0x800  # of the stack, which the test's functions may have used
-INTERRUPTS = 1 << 9  # in EFLAGS
-MOST_STEPS = 5000
 
 
 def require_undisturbed(run: Run, name: str, watched: Sequence[tuple[int, int]]) -> None:
@@ -130,6 +130,71 @@ def memory_code(lab: Lab, source: str, place: str = START, **fields: object) -> 
         run = Run(guest, symbols, len(image))
         guest.write(run.address("begin"), image)
         yield run
+
+
+class Calls:
+    """What a test does in a stopped kernel, from outside: each function of a derived class is some
+    calls of the kernel's, and nothing of it is in the guest."""
+
+    def __init__(self, guest: Guest) -> None:
+        self.guest = guest
+        self.kernel = Outside(guest)
+
+    def links(self, head: int, most: int = 1 << 14) -> Iterator[int]:
+        """The links of a list, from the front. Fails where it has no end."""
+        link = self.kernel.word(head)
+        for _ in range(most):
+            if link == head:
+                return
+            yield link
+            link = self.kernel.word(link)
+        fail(f"the list at {head:#x} has no end")
+
+    def length(self, head: int) -> int:
+        """How many there are."""
+        return sum(1 for _ in self.links(head))
+
+    def free_pages(self) -> int:
+        """What page_free_count returns."""
+        return self.kernel.call("page_free_count")
+
+    def fail_request(self, number: int) -> None:
+        """The request for memory of this number from now on fails; 0: none."""
+        self.kernel.set_word("allocation_fails_in", number)
+
+    def require_undisturbed(
+        self, calls: Sequence[tuple[str | int, ...]], watched: Sequence[tuple[int, int]]
+    ) -> None:
+        """Calls functions (name, arguments) with interrupts enabled, an instruction at a time; an
+        argument that is None is what the call before has returned. No byte of what is watched
+        (address, length) changes where an interrupt could come between."""
+        known: list[bytes] = []
+
+        def look(now: dict[str, int]) -> None:
+            enabled = now["eflags"] & INTERRUPTS
+            seen = [self.guest.data(*each) for each in watched] if enabled else []
+            if enabled and known and seen != known:
+                place = describe(self.guest, now["eip"])
+                fail(f"at {place} interrupts are enabled, and a list changes")
+            known[:] = seen
+
+        result = 0
+        for function, *arguments in calls:
+            known.clear()
+            given = (result if each is None else each for each in arguments)
+            _, result = self.kernel.cost(function, *given, enabled=1, each=look)
+
+
+Own = TypeVar("Own", bound=Calls)
+
+
+@contextmanager
+def outside(
+    lab: Lab, calls: Callable[[Guest], Own], place: str = START, **fields: object
+) -> Iterator[Own]:
+    """The lab's kernel, stopped at `place`, and what a test can do there."""
+    with stopped(lab, place, **fields) as guest:
+        yield calls(guest)
 
 
 @dataclass(frozen=True)
@@ -221,11 +286,10 @@ class Picture:
 
 def picture(guest: Guest) -> Picture:
     """What the page array and the zones say now."""
-    count = guest.read_word(guest.address("page_frames"))
+    count, array = (word_of(guest, name) for name in ("page_frames", "page_array"))
     if not 0 < count <= MOST_FRAMES:
         fail(f"page_frames: expected 1 to {MOST_FRAMES}, seen {count}")
-    array = guest.read_word(guest.address("page_array"))
-    data = guest.read(array, count * PAGE_ENTRY.size)
+    data = guest.data(array, count * PAGE_ENTRY.size)
     entries = list(PAGE_ENTRY.iter_unpack(data))
     frames = tuple(Frame(state, order, owner) for _, _, state, order, owner in entries)
     links = [(after, before) for after, before, *_ in entries]
@@ -237,11 +301,16 @@ def picture(guest: Guest) -> Picture:
     return Picture(frames, tuple(read))
 
 
+def word_of(guest: Guest, name: str) -> int:
+    """A variable of 32 bits."""
+    return int.from_bytes(guest.data(guest.address(name), 4), "little")
+
+
 def read_zone(
     guest: Guest, address: int, name: str, array: int, links: Sequence[tuple[int, int]]
 ) -> Zone:
     """A struct zone with its lists. Fails where a list leads out of the array, or has no end."""
-    _, first, end, free, reserve, *heads = ZONE.unpack(guest.read(address, ZONE.size))
+    _, first, end, free, reserve, *heads = ZONE.unpack(guest.data(address, ZONE.size))
     lists = []
     for order in range(ORDERS):
         head = address + 20 + 8 * order

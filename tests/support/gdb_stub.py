@@ -31,7 +31,9 @@ class GdbStub:
     def __init__(self, path: Path, process: subprocess.Popen[bytes]) -> None:
         self._process = process
         self._received = b""
-        self.sent: list[str] = []  # the packets so far, so that another machine can do the same
+        # The packets so far, and what was put into memory (address, data) without one: so another
+        # machine can do the same.
+        self.sent: list[str | tuple[int, bytes]] = []
         self._stream = connection(path, process)
         self.ask("qXfer:features:read:target.xml:0,fff")  # else QEMU sets no single register
 

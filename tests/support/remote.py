@@ -10,9 +10,10 @@ fake what a boot loader left behind.
 
 from __future__ import annotations
 
+import mmap
 import re
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,13 +28,15 @@ from labs.tools.machine.explain import (
     is_stuck,
     parse_registers,
 )
-from labs.tools.machine.machine import LOG_TAIL, STATUS_SYMBOL, STATUSES
-from labs.tools.machine.qemu_command import Config
+from labs.tools.machine.machine import STATUS_SYMBOL, STATUSES
+from labs.tools.machine.qemu_command import Config, memory_arguments
 from labs.tools.machine.qemu_process import start_qemu
 from labs.tools.machine.result import Outcome
 from labs.tools.machine.symbols import KERNEL_BASE, Symbols, symbols_of
 from labs.tools.machine.work_folder import work_folder
 from tests.support.gdb_stub import GdbStub, StubGone
+from tests.support.guest_memory import PIECE, NotMapped, memory_of, place_of, writes
+from tests.support.second_machine import logged
 from tests.support.standstill import describe, panic_details, standstill
 
 GENERAL = ("eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi", "eip", "eflags")
@@ -49,7 +52,6 @@ MASK = 0xFFFFFFFF
 FAULT_LINES = ("First: ", "Then, ")
 TRIPLE_FAULT = "triple fault (an exception could not be delivered, so the processor was reset)"
 LAST_SELECTOR = 0x40  # what is above it in CS is a real-mode segment, the BIOS's
-PIECE = 1024  # bytes of memory in one packet
 BOOT_SECONDS = 6  # of processor time, for what takes the slowest loader one
 SOON = 1  # of processor time: nearly all that is asked for is done
 CALL_SECONDS = 3  # of processor time, for what takes the guest a tenth of one
@@ -61,10 +63,6 @@ FLOOD = 16 << 10  # bytes of output: a kernel that does not come to an end says 
 SCRATCH = 0xC0040000
 SCRATCH_SIZE = 0x40000
 TEXT_AREA = SCRATCH + SCRATCH_SIZE - 0x10000
-
-
-class NotMapped(AssertionError, LookupError):
-    """There is no memory at an address; the text says at which."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +93,10 @@ class Guest:
     has at that moment. A machine that ends, or runs too long, fails the test with what it said.
     """
 
-    def __init__(self, lab: Lab, config: Config, stub: GdbStub, directory: Path) -> None:
+    def __init__(
+        self, lab: Lab, config: Config, stub: GdbStub, directory: Path, memory: mmap.mmap
+    ) -> None:
+        self._memory = memory
         self._lab = lab
         self._config = config
         self._stub = stub
@@ -114,7 +115,10 @@ class Guest:
 
     def set(self, **values: int) -> None:
         """Sets registers: set(eax=1, eflags=0x402). A selector brings its descriptor with it."""
-        every = self.registers() | values
+        self.put(self.registers() | values)
+
+    def put(self, every: Mapping[str, int]) -> None:
+        """Sets all of what registers() has."""
         words = (every[name] & MASK for name in REGISTERS)
         answer = self._stub.ask("G" + struct.pack(f"<{len(REGISTERS)}I", *words).hex())
         assert answer == "OK", f"QEMU does not set the registers: {answer}"
@@ -153,10 +157,9 @@ class Guest:
 
     def write(self, address: int, data: bytes) -> None:
         """Changes memory. Raises NotMapped."""
-        for at in range(0, len(data), PIECE):
-            piece = data[at : at + PIECE]
-            if self._stub.ask(f"M{address + at:x},{len(piece):x}:{piece.hex()}") != "OK":
-                raise NotMapped(f"no memory at {address + at:#x}")
+        for packet in writes(address, data):
+            if self._stub.ask(packet) != "OK":
+                raise NotMapped(f"no memory at 0x{packet[1:].partition(',')[0]}")
 
     def read_word(self, address: int) -> int:
         """32 bits of memory."""
@@ -173,6 +176,16 @@ class Guest:
             return self.read_words(address, count)
         finally:
             self._stub.ask("Qqemu.PhyMemMode:0")
+
+    def data(self, address: int, length: int) -> bytes:
+        """Bytes of the direct map as they are in memory, whatever the page tables say. It is no
+        packet. Raises NotMapped."""
+        return self._memory[place_of(address, length, self._memory)]
+
+    def put_data(self, address: int, data: bytes) -> None:
+        """Changes them. There may be no code: QEMU does not see that it has changed."""
+        self._memory[place_of(address, len(data), self._memory)] = data
+        self._stub.sent.append((address, data))
 
     def text(self, text: str | bytes) -> int:
         """Puts a text with its closing NUL into scratch memory; returns its address."""
@@ -226,6 +239,11 @@ class Guest:
             self._stub.ask(f"z1,{address:x},1")
         self._breakpoints -= added
 
+    def stop_at(self, address: int) -> None:
+        """A breakpoint that stays."""
+        self._stub.ask(f"Z1,{address:x},1")
+        self._breakpoints.add(address)
+
     def run_to(
         self, *places: str | int, seconds: float = BOOT_SECONDS, goal: str = "", why: str = ""
     ) -> str | int:
@@ -244,6 +262,10 @@ class Guest:
             self.step()
             if (here := self.linear()) in self._breakpoints:
                 return here
+        return self.go(seconds, goal)
+
+    def go(self, seconds: float, goal: str) -> int:
+        """The same from a place without a breakpoint."""
         signal = self._continue(seconds, goal)
         here = self.linear()
         if signal != TRAP or here not in self._breakpoints:
@@ -428,14 +450,15 @@ def names(places: tuple[str | int, ...]) -> str:
 @contextmanager
 def halted(lab: Lab, config: Config, serial: tuple[str, ...] = ()) -> Iterator[Guest]:
     """A machine before its first instruction. `serial` is another chardev than a file."""
-    with work_folder("guest") as directory:
+    with work_folder("guest") as directory, memory_of(config) as (descriptor, memory):
         line = serial or (f"file,id=serial,path={directory / 'serial'}",)
         channels = ["-S", "-gdb", f"unix:{directory / 'gdb'},server=on,wait=off"]
         channels += ["-chardev", *line, "-serial", "chardev:serial"]
-        process = start_qemu(config, directory, channels)
+        channels += memory_arguments(config, descriptor)
+        process = start_qemu(config, directory, channels, [descriptor])
         try:
             stub = GdbStub(directory / "gdb", process)
-            yield Guest(lab, config, stub, directory)
+            yield Guest(lab, config, stub, directory, memory)
             stub.close()
         except StubGone as gone:
             errors = (directory / "stderr").read_text(errors="replace").splitlines()
@@ -451,30 +474,6 @@ def not_started(config: Config) -> str:
     direct = config.boot == "direct" and config.kernel
     problem = header_problem(config.kernel.read_bytes()) if direct else ""
     return problem and f"QEMU does not load the kernel: {problem}"
-
-
-@contextmanager
-def logged(config: Config, packets: Sequence[str]) -> Iterator[str]:
-    """The end of QEMU's log of exceptions, of a machine that gets the same packets."""
-    with work_folder("logged") as directory:
-        channels = ["-S", "-gdb", f"unix:{directory / 'gdb'},server=on,wait=off"]
-        channels += ["-serial", "null", "-d", "int,cpu_reset", "-D", str(directory / "log")]
-        process = start_qemu(config, directory, channels)
-        try:
-            repeat(GdbStub(directory / "gdb", process), packets)
-            yield (directory / "log").read_text(errors="replace")[-LOG_TAIL:]
-        finally:
-            process.kill()
-            process.wait()
-
-
-def repeat(stub: GdbStub, packets: Sequence[str]) -> None:
-    """Sends the packets that another machine got, up to its last run."""
-    last = max(i for i, packet in enumerate(packets) if packet == "c")
-    for packet in packets[1 : last + 1]:
-        answer = stub.ask(packet)
-        while answer.startswith("O") and answer != "OK":
-            answer = stub.receive(BOOT_SECONDS)
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,9 +10,8 @@ import pytest
 from labs.bench import bench
 from labs.lesson5 import measure as fragments
 from labs.tools.grading.lab import ROOT, Lab
-from tests.lesson5.support import DMA_END, INTERRUPTS, LARGEST, MOST_STEPS, memory_code
-from tests.lesson5.zones import NORMAL, SOURCE, begin, fresh_range
-from tests.support.remote import Guest
+from tests.lesson5.support import DMA_END, LARGEST, outside
+from tests.lesson5.zones import NORMAL, Zones
 from tests.tools.test_measurements import measured, rows
 
 KERNEL = ROOT / "build/lesson6/kernel.elf"
@@ -48,33 +46,18 @@ def test_price_of_a_single_page(build: Callable[[str], Path]) -> None:
     assert single.page_free <= 66 * fragments.TIMES
 
 
-def instructions(guest: Guest, function: str, *arguments: int) -> tuple[int, int]:
-    """How many a call with interrupts enabled takes, and what it returns."""
-    before = guest.registers()
-    stack = (before["esp"] & ~15) - 64 - 4
-    guest.write(stack, struct.pack(f"<{1 + len(arguments)}I", before["eip"], *arguments))
-    guest.set(esp=stack, eip=guest.address(function), eflags=before["eflags"] | INTERRUPTS)
-    for count in range(MOST_STEPS):
-        here = guest.registers()
-        if here["eip"] == before["eip"]:
-            guest.set(**before)
-            return count, here["eax"]
-        guest.step()
-    pytest.fail(f"{function} does not come back")
-
-
 def test_price_of_splits_and_merges(build: Callable[[str], Path], tmp_path: Path) -> None:
     """A page takes 38 instructions, with a split 94, and with each further one 19 more; to give it
     back takes 53, with a merge 121, and with each further one 22 more."""
     build("all-lessons")
     lab = Lab(lesson=6, root=ROOT, seed=1, mode="icount", scratch=tmp_path)
-    with memory_code(lab, SOURCE) as run:
+    with outside(lab, Zones) as run:
         for splits in range(6):
-            begin(run)
-            fresh_range(run, NORMAL, DMA_END + LARGEST - (1 << splits), 1 << splits)
-            fresh_range(run, NORMAL, DMA_END + LARGEST, LARGEST)
-            taken, page = instructions(run.guest, "page_alloc", 0)
-            given, _ = instructions(run.guest, "page_free", page, 0)
+            run.begin()
+            run.give_range(NORMAL, DMA_END + LARGEST - (1 << splits), 1 << splits)
+            run.give_range(NORMAL, DMA_END + LARGEST, LARGEST)
+            taken, page = run.kernel.cost("page_alloc", 0, enabled=1)
+            given, _ = run.kernel.cost("page_free", page, 0, enabled=1)
             assert taken <= (78 + 20 * splits if splits else 40), splits
             assert given <= (102 + 23 * splits if splits else 55), splits
 

@@ -289,6 +289,13 @@ def overlay(drive: Drive, directory: Path) -> Path:
     return path
 
 
+def memory_arguments(config: Config, descriptor: int) -> list[str]:
+    """Memory that is a file of the host, which QEMU inherits: another process sees it, too."""
+    path = f"mem-path=/proc/self/fd/{descriptor}"
+    backend = f"memory-backend-file,id=ram,size={config.memory}M,{path},share=on"
+    return ["-machine", "memory-backend=ram", "-object", backend]
+
+
 def trace_arguments(config: Config, directory: Path) -> list[str]:
     """The disk requests, as lines in `directory`/trace."""
     if not config.trace:

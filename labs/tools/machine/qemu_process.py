@@ -13,10 +13,13 @@ from labs.tools.machine.work_folder import endings_raise, environment_in
 QUIT_SECONDS = 5
 
 
-def start_qemu(config: Config, directory: Path, channels: Sequence[str]) -> subprocess.Popen[bytes]:
+def start_qemu(
+    config: Config, directory: Path, channels: Sequence[str], files: Sequence[int] = ()
+) -> subprocess.Popen[bytes]:
     """Starts the machine with these channels (arguments of QEMU's). What QEMU says goes to
     `directory`/stderr; that folder is one of work_folder. The caller kills the process, which has a
-    session of its own, and waits for it, or its images stay locked."""
+    session of its own, and waits for it, or its images stay locked. `files` are descriptors that it
+    inherits."""
     with (directory / "stderr").open("wb") as stderr:
         return subprocess.Popen(
             qemu_command(config, directory, channels),
@@ -25,6 +28,7 @@ def start_qemu(config: Config, directory: Path, channels: Sequence[str]) -> subp
             stderr=stderr,
             env=environment_in(directory),
             start_new_session=True,
+            pass_fds=files,
         )
 
 

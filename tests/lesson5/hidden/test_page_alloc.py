@@ -10,16 +10,16 @@ from tests.lesson3.support import with_files
 from tests.lesson4.support import fail, program
 from tests.lesson5.support import (
     DMA_END,
+    INTERRUPTS,
     ORDERS,
     ZONE,
-    Run,
     address_of,
     frame_at,
-    memory_code,
+    outside,
     picture,
-    require_undisturbed,
 )
-from tests.lesson5.zones import DMA, NORMAL, SOURCE, begin, fresh_range
+from tests.lesson5.zones import DMA, NORMAL, Zones
+from tests.support.outside import TEST
 from tests.support.remote import stopped
 
 PLACES = (2048, DMA_END)  # where free pages are, of DMA and of Normal
@@ -28,23 +28,20 @@ MOST_REQUESTS = 400
 
 
 def pages(
-    run: Run, free: tuple[int, int], reserves: tuple[int, int] = (0, 0), shift: int = 0
+    run: Zones, free: tuple[int, int], reserves: tuple[int, int] = (0, 0), shift: int = 0
 ) -> None:
     """Two zones with this many free pages each, and these reserves (DMA's, Normal's). shift: 1 for
     pages of which the first is free by itself, whatever their number."""
-    begin(run)
+    run.begin()
     for zone in (DMA, NORMAL):
         if free[zone]:
-            fresh_range(run, zone, PLACES[zone] + shift, free[zone])
-    run.call("set_reserves", *reserves)
+            run.give_range(zone, PLACES[zone] + shift, free[zone])
+    run.set_reserves(*reserves)
 
 
-def ask(run: Run, order: int, dma: int = 0, enabled: int = 1) -> int | None:
+def ask(run: Zones, order: int, dma: int = 0, enabled: int = 1) -> int | None:
     """The zone of the answer, or None. Fails where the interrupt flag is not as it was."""
-    run.guest.write(run.address("answer_count"), bytes(4))
-    address = run.call("ask_for_page", order, dma, enabled)
-    if run.guest.read_word(run.address("answers")) != 1:
-        fail(f"called with IF {enabled}, it leaves it as {1 - enabled}; it returned {address:#x}")
+    address = run.ask_for_page(order, dma, enabled)
     if not address:
         return None
     if frame_at(address) % (1 << order):
@@ -76,7 +73,7 @@ def zone_for(
 
 
 def require_answer(
-    run: Run, free, reserves, shift: int, order: int, dma: int, enabled: int
+    run: Zones, free, reserves, shift: int, order: int, dma: int, enabled: int
 ) -> None:
     """One request in two zones made to order, which is judged."""
     pages(run, free, reserves, shift)
@@ -105,7 +102,7 @@ def test_borders(lab):
         for device in (0, 1)
         for enabled in (0, 1)
     ]
-    with memory_code(lab, SOURCE) as run:
+    with outside(lab, Zones) as run:
         for case in cases:
             require_answer(run, *case)
 
@@ -114,7 +111,7 @@ def test_borders(lab):
 def test_random_requests(lab):
     """Zones, reserves and requests made from the seed."""
     random = Random(lab.seed)
-    with memory_code(lab, SOURCE) as run:
+    with outside(lab, Zones) as run:
         for _ in range(40):
             order = random.randrange(5)
             reserves = random.choice([0, 3, 15, 40]), random.choice([0, 3, 15, 40])
@@ -127,13 +124,13 @@ def test_random_requests(lab):
 @pytest.mark.exercise("5.3", points=2)
 def test_pages_without_a_block(lab):
     """A zone has enough pages and no block of the order: the next zone is asked."""
-    with memory_code(lab, SOURCE) as run:
+    with outside(lab, Zones) as run:
         for enabled in (0, 1):
-            begin(run)
+            run.begin()
             for frame in range(DMA_END, DMA_END + 64, 2):
-                fresh_range(run, NORMAL, frame, 1)
-            fresh_range(run, DMA, PLACES[DMA], 8)
-            run.call("set_reserves", 1, 1)
+                run.give_range(NORMAL, frame, 1)
+            run.give_range(DMA, PLACES[DMA], 8)
+            run.set_reserves(1, 1)
             if ask(run, 1, enabled=enabled) != DMA:
                 fail("32 single pages in Normal, 8 in DMA: order 1 does not come from DMA")
             if ask(run, 3, enabled=enabled) is not None:
@@ -146,7 +143,7 @@ def test_pages_without_a_block(lab):
 def test_emptied_by_many(lab):
     """Requests until none is served: those who may wait leave the reserves, the others nothing, and
     a device's memory is not emptied by those who could have other."""
-    with memory_code(lab, SOURCE) as run:
+    with outside(lab, Zones) as run:
         pages(run, (60, 40), (10, 8))
         zones = []
         while len(zones) < MOST_REQUESTS and (zone := ask(run, 0)) is not None:
@@ -170,10 +167,10 @@ def test_emptied_by_many(lab):
 def test_every_request_fails_once(lab):
     """For each n the n-th request fails, and only that one, whichever it is; it takes nothing."""
     kinds = [(0, 0, 1), (0, 1, 1), (1, 0, 0), (0, 1, 0), (2, 0, 1), (4, 0, 1), (9, 0, 1), (0, 0, 0)]
-    with memory_code(lab, SOURCE) as run:
+    with outside(lab, Zones) as run:
         for n in range(1, len(kinds) + 1):
             pages(run, (40, 6))
-            run.guest.write(run.guest.address("allocation_fails_in"), n.to_bytes(4, "little"))
+            run.fail_request(n)
             for number, kind in enumerate(kinds, 1):
                 before = picture(run.guest) if number == n else None
                 reached = ask(run, *kind)
@@ -181,7 +178,7 @@ def test_every_request_fails_once(lab):
                     fail(f"request {n} is to fail, and takes a block")
                 if number < n and kind[0] < 4 and reached is None:
                     fail(f"request {number} failed, and request {n} was to")
-            if (left := run.guest.read_word(run.guest.address("allocation_fails_in"))) != 0:
+            if (left := run.kernel.word("allocation_fails_in")) != 0:
                 fail(f"after {len(kinds)} requests the {n}-th has not come: {left} are left")
 
 
@@ -190,42 +187,42 @@ def test_every_request_fails_once(lab):
 def test_never_without_owner(lab, dma, enabled):
     """From the moment in which a block is taken to the one in which it has an owner, interrupts are
     disabled."""
-    with memory_code(lab, SOURCE) as run:
+    with outside(lab, Zones) as run:
         pages(run, (8, 0))
-        guest, code = run.guest, run.symbols.find("ask_for_page")
-        back = guest.registers()
-        if guest.call(code.address, 0, dma, enabled, stop_at=("buddy_take",)) is not None:
-            fail("page_alloc does not call buddy_take")
-        array = guest.read_word(guest.address("page_array"))
-        for _ in range(MOST_REQUESTS):
-            here = guest.registers()
-            owned = picture_of(guest, array)
-            if code.address <= here["eip"] < code.address + code.size:
-                break
-            if here["eflags"] & 0x200 and not code.address <= owned < code.address + code.size:
-                fail("interrupts are enabled, and the block has no owner yet, or another one")
-            guest.step()
-        else:
+        was_taken: list[bool] = []
+
+        def look_on(*_: int) -> None:
+            """From buddy_take on to the end of page_alloc: the owner where interrupts come."""
+            was_taken.append(True)
+            back = run.kernel.place(TEST)
+            for _ in range(MOST_REQUESTS):
+                here = run.guest.registers()
+                is_owned = run.kernel.name_of(run.owner(PLACES[DMA])) == TEST
+                if here["eflags"] & INTERRUPTS and not is_owned:
+                    fail("interrupts are enabled, and the block has no owner yet, or another one")
+                if here["eip"] == back:
+                    return
+                run.guest.step()
             fail("page_alloc does not come back")
-        guest.run_to(back["eip"], goal="the end of page_alloc")
-        guest.set(**back)
 
-
-def picture_of(guest, array: int) -> int:
-    """The owner of the block that is handed out first."""
-    return guest.read_word(array + 16 * PLACES[DMA] + 12)
+        with run.kernel.watching("buddy_take", look_on):
+            run.ask_for_page(0, dma, enabled)
+        if not was_taken:
+            fail("page_alloc does not call buddy_take")
 
 
 @pytest.mark.exercise("5.3", points=1, once=True)
 def test_without_interrupts(lab):
     """The lists, and the count of the requests until one fails, never change with interrupts
-    enabled."""
-    with memory_code(lab, SOURCE) as run:
+    enabled: in requests of both kinds, one that falls back, and one in vain."""
+    orders = {"page_alloc": (0, 2, ORDERS - 1), "page_alloc_dma": (0,)}
+    asked = [(name, order) for name, each in orders.items() for order in each]
+    with outside(lab, Zones) as run:
         pages(run, (8, 6), (2, 2))
-        run.guest.write(run.guest.address("allocation_fails_in"), (9).to_bytes(4, "little"))
+        run.fail_request(9)
         places = ("allocation_fails_in", 4), ("zones", 2 * ZONE.size)
         watched = [(run.guest.address(name), length) for name, length in places]
-        require_undisturbed(run, "ask_with_interrupts", watched)
+        run.require_undisturbed(asked, watched)
 
 
 @pytest.mark.exercise("5.3", points=3)

@@ -10,39 +10,37 @@ import pytest
 from tests.lesson1.memory import Range, loader_ranges
 from tests.lesson4.support import fail
 from tests.lesson5.arrays import (
-    SOURCE,
-    initialize,
+    Arrays,
     kernel_frames,
     plan,
-    record,
     require_array,
     require_handed_over,
     require_zones,
     some_map,
-    write_map,
 )
 from tests.lesson5.support import (
     FREE,
     PAGE,
     RESERVED,
     TAIL,
-    Run,
+    Calls,
     address_of,
-    memory_code,
+    outside,
     require_sound,
 )
+from tests.support.remote import stopped
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 MOST_RANGES = 64  # that the kernel is told: BOOT_MEMORY_RANGES
 JUNK_END = 24 * MIB  # beyond any array here but that of 896 MiB
 
 
-def require_all(run: Run, ranges: Sequence[Range], with_array: bool = True) -> None:
+def require_all(run: Arrays, ranges: Sequence[Range], with_array: bool = True) -> None:
     """The kernel makes of these ranges what is to be made."""
-    write_map(run, ranges)
+    run.write_map(ranges)
     kernel = kernel_frames(run)
     expected = plan(ranges, kernel)
-    found = initialize(run)
+    found = run.initialize()
     if with_array:
         require_array(run, expected)
     require_handed_over(found, expected, kernel)
@@ -57,8 +55,7 @@ def test_parts_of_frames(lab):
         for cut in (0, 1, PAGE - 1)
         for begin, end in ((0, 0), (1, 0), (PAGE - 1, 1), (700, PAGE - 700), (1, PAGE - 2))
     ]
-    with memory_code(lab, SOURCE) as run:
-        record(run)
+    with outside(lab, Arrays) as run:
         for case in cases:
             require_all(run, [*case, Range(20 * MIB + 5, 4000), Range(21 * MIB - 9, PAGE)], False)
 
@@ -67,8 +64,7 @@ def test_parts_of_frames(lab):
 def test_border_of_the_zones(lab):
     """A range that ends at 16 MiB, begins there, reaches across, or a frame beside it; and a
     machine that ends far below."""
-    with memory_code(lab, SOURCE) as run:
-        record(run)
+    with outside(lab, Arrays) as run:
         for first, end in ((9, 16), (16, 24), (9, 24)):
             for shift in (-PAGE, 0, PAGE):
                 start = first * MIB + shift
@@ -90,8 +86,7 @@ def test_memory_that_is_none(lab):
         Range(13 * MIB, 15 * MIB),
         Range(30 * MIB, 20 * MIB, 2),
     ]
-    with memory_code(lab, SOURCE) as run:
-        record(run)
+    with outside(lab, Arrays) as run:
         require_all(run, ranges)
 
 
@@ -99,8 +94,7 @@ def test_memory_that_is_none(lab):
 def test_many_ranges(lab):
     """As many ranges as the kernel remembers."""
     small = [Range(8 * MIB + 64 * KIB * i, 3 * PAGE) for i in range(MOST_RANGES - 2)]
-    with memory_code(lab, SOURCE) as run:
-        record(run)
+    with outside(lab, Arrays) as run:
         require_all(run, [Range(0, 640 * KIB), Range(MIB, 6 * MIB), *small])
 
 
@@ -116,8 +110,7 @@ def test_above_896_mib(lab):
         [Range(MIB, 12 * MIB), Range((1 << 44) + 14 * MIB, 2 * MIB)],
         [Range(MIB, 4 * GIB)],
     ]
-    with memory_code(lab, SOURCE) as run:
-        record(run)
+    with outside(lab, Arrays) as run:
         for ranges in cases:
             require_all(run, ranges, with_array=False)
 
@@ -126,8 +119,7 @@ def test_above_896_mib(lab):
 def test_place_of_the_array(lab):
     """The first range after the kernel may be too small for the array, by a frame, too; or have
     exactly the room."""
-    with memory_code(lab, SOURCE) as run:
-        record(run)
+    with outside(lab, Arrays) as run:
         kernel = address_of(kernel_frames(run)) - address_of(0)
         for pages in (1, 5, 23):
             first = Range(MIB, kernel + pages * PAGE - MIB)
@@ -135,19 +127,17 @@ def test_place_of_the_array(lab):
         for pages in (24, 25):  # exactly the room that it needs, and a frame more
             first = Range(MIB, kernel + pages * PAGE - MIB)
             require_all(run, [first, Range(8 * MIB, 15 * MIB)])
-        panicked = run.guest.address("panic")
-        write_map(run, [Range(MIB, kernel + 3 * PAGE - MIB), Range(kernel + 9 * PAGE, 3 * PAGE)])
-        if run.guest.call("page_array_initialize", stop_at=(panicked,)) is not None:
+        run.write_map([Range(MIB, kernel + 3 * PAGE - MIB), Range(kernel + 9 * PAGE, 3 * PAGE)])
+        if not run.kernel.panic_of("page_array_initialize"):
             fail("no range has room for the page array: expected a panic")
 
 
 @pytest.mark.exercise("5.1", points=2)
 def test_memory_full_of_junk(lab):
     """What was in memory before is not taken for the state of a page."""
-    with memory_code(lab, SOURCE) as run:
-        record(run)
+    with outside(lab, Arrays) as run:
         start = address_of(kernel_frames(run))
-        run.call("fill_with_junk", start, address_of(0) + JUNK_END)
+        run.guest.put_data(start, b"\xa5" * (address_of(0) + JUNK_END - start))
         require_all(run, some_map(32))
 
 
@@ -163,8 +153,7 @@ def random_map(random: Random) -> list[Range]:
 def test_random_maps(lab):
     """Maps made from the seed."""
     random = Random(lab.seed)
-    with memory_code(lab, SOURCE) as run:
-        record(run)
+    with outside(lab, Arrays) as run:
         for _ in range(25):
             require_all(run, random_map(random), with_array=False)
 
@@ -173,13 +162,14 @@ def test_random_maps(lab):
 @pytest.mark.parametrize("memory", [16, 17, 63])
 def test_real_machines(lab, memory):
     """A machine of this many MiB: all frames have a state, and all together are all frames."""
-    with memory_code(lab, SOURCE, "kmain", memory=memory) as run:
-        information = run.guest.read_word(run.guest.registers()["esp"] + 8)
-        ranges = loader_ranges(run.guest, information, base=0xC0000000)
-        run.guest.run_to("page_array_initialize")
+    with stopped(lab, "kmain", memory=memory) as guest:
+        information = guest.read_word(guest.registers()["esp"] + 8)
+        ranges = loader_ranges(guest, information, base=0xC0000000)
+        guest.run_to("page_array_initialize")
+        run = Calls(guest)
         expected = plan(ranges, kernel_frames(run))
-        run.guest.call("page_array_initialize")
-        seen = require_sound(run.guest, f"in a machine of {memory} MiB")
+        run.kernel.call("page_array_initialize")
+        seen = require_sound(guest, f"in a machine of {memory} MiB")
         require_zones(run, expected)
     states = seen.count(RESERVED), seen.count(FREE) + seen.count(TAIL)
     free = expected.pages(0) + expected.pages(1)

@@ -1,7 +1,7 @@
 """Exercise 5.2: blocks are split and merged, in zones and a page array of the test's own.
 
 Not looked at here, but by the graders: blocks of the largest order, what a page's order was in an
-earlier life, all that page_free must refuse, speed, and 5,000 operations against a model.
+earlier life, all that page_free must refuse, speed, and random operations against a model.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from random import Random
 
 import pytest
 
-from tests.lesson5.support import DMA_END, USED, Run, address_of, memory_code, picture, state_name
-from tests.lesson5.zones import NORMAL, SOURCE, begin, fresh_range, in_words, require_blocks
+from tests.lesson5.support import DMA_END, USED, address_of, outside, picture, state_name
+from tests.lesson5.zones import NORMAL, Zones, in_words, require_blocks
 from tests.support.told import Usual, expect, require, told
 
 IN_GDB = "make gdb LESSON=5 BOOT=direct, then: break buddy_give, continue, info args"
@@ -42,20 +42,20 @@ def test_split(lab):
         COUNT,
     )
     start = DMA_END + 8 * Random(lab.seed).randrange(1, 99)
-    with told(usually, IN_GDB), memory_code(lab, SOURCE) as run:
+    with told(usually, IN_GDB), outside(lab, Zones) as run:
         block_of_order_3(run, start)
-        expect("buddy_take(zone, 0) returns frame", run.call("take", NORMAL, 0), start)
+        expect("buddy_take(zone, 0) returns frame", run.take(NORMAL, 0), start)
         what = f"after order 0 was taken from a block of order 3 at frame {start}"
         seen = require_blocks(run, NORMAL, [(start + 1, 0), (start + 2, 1), (start + 4, 2)], what)
         page = seen.frames[start]
         expect("the state of the page", state_name(page.state), state_name(USED))
-        expect("buddy_take(zone, 3) returns frame", run.call("take", NORMAL, 3), 0xFFFFFFFF)
+        expect("buddy_take(zone, 3) returns frame", run.take(NORMAL, 3), 0xFFFFFFFF)
 
 
-def block_of_order_3(run: Run, start: int) -> None:
+def block_of_order_3(run: Zones, start: int) -> None:
     """All that is free is 8 pages."""
-    begin(run)
-    fresh_range(run, NORMAL, start, 8)
+    run.begin()
+    run.give_range(NORMAL, start, 8)
 
 
 @pytest.mark.exercise("5.2", points=2, gate=True)
@@ -72,13 +72,13 @@ def test_merge(lab):
     )
     random = Random(lab.seed)
     start = DMA_END + 8 * random.randrange(1, 99)
-    with told(usually, IN_GDB), memory_code(lab, SOURCE) as run:
+    with told(usually, IN_GDB), outside(lab, Zones) as run:
         block_of_order_3(run, start)
-        pages = [run.call("take", NORMAL, 0) for _ in range(8)]
+        pages = [run.take(NORMAL, 0) for _ in range(8)]
         expect("the frames of 8 takes of order 0", sorted(pages), [*range(start, start + 8)])
         random.shuffle(pages)
         for page in pages:
-            run.call("give", NORMAL, page)
+            run.give(NORMAL, page)
         what = f"after frames {', '.join(map(str, pages))} were given back in this order"
         require_blocks(run, NORMAL, [(start, 3)], what)
 
@@ -95,10 +95,10 @@ def test_range(lab):
         LISTS,
         COUNT,
     )
-    with told(usually, "make hint EX=5.2"), memory_code(lab, SOURCE) as run:
-        begin(run)
+    with told(usually, "make hint EX=5.2"), outside(lab, Zones) as run:
+        run.begin()
         first = DMA_END + 3
-        fresh_range(run, NORMAL, first, 50)
+        run.give_range(NORMAL, first, 50)
         blocks = [(3, 0), (4, 2), (8, 3), (16, 4), (32, 4), (48, 2), (52, 0)]
         what = f"after buddy_give_range(zone, {first}, 50)"
         require_blocks(run, NORMAL, [(DMA_END + at, order) for at, order in blocks], what)
@@ -116,19 +116,19 @@ def test_page_free(lab):
         COUNT,
     )
     start = DMA_END + 16
-    with told(usually, "make hint EX=5.2"), memory_code(lab, SOURCE) as run:
+    with told(usually, "make hint EX=5.2"), outside(lab, Zones) as run:
         block_of_order_3(run, start)
-        block = run.call("take", NORMAL, 2)
+        block = run.take(NORMAL, 2)
         address = address_of(block)
-        word = run.call("free_page", address, 2, 0)
+        run.free_page(address, 2)
+        word = run.kernel.word(address)
         expect("the first word of freed pages, which is junk (0xcc)", hex(word), hex(0xCCCCCCCC))
-        last = run.guest.read_word(address + 4 * 4096 - 4)
+        last = run.kernel.word(address + 4 * 4096 - 4)
         expect("the last word of freed pages, which is junk (0xcc)", hex(last), hex(0xCCCCCCCC))
         require_blocks(run, NORMAL, [(start, 3)], "after page_free of order 2")
-        first, _ = (run.call("take", NORMAL, 2) for _ in range(2))
-        run.call("free_page", address_of(first), 2, 0)
-        place, panic = run.address("free_wrongly"), run.guest.address("panic")
-        back = run.guest.call(place, address_of(first), 2, stop_at=(panic,), name="page_free")
-        require(back is None, "page_free of one block twice: expected a panic, seen none")
+        first, _ = (run.take(NORMAL, 2) for _ in range(2))
+        run.free_page(address_of(first), 2)
+        said = run.kernel.panic_of("page_free", address_of(first), 2)
+        require(said, "page_free of one block twice: expected a panic, seen none")
         free = picture(run.guest).zones[NORMAL].blocks()
         expect("free blocks after that", in_words(free), in_words([(first, 2)]))

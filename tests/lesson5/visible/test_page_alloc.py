@@ -8,27 +8,28 @@ from __future__ import annotations
 
 import pytest
 
-from tests.lesson5.support import DMA_END, Run, address_of, memory_code, picture
-from tests.lesson5.zones import DMA, NORMAL, SOURCE, begin, fresh_range
-from tests.support.told import Usual, expect, require, told
+from tests.lesson5.support import DMA_END, address_of, outside, picture
+from tests.lesson5.zones import DMA, NORMAL, Zones
+from tests.support.outside import TEST
+from tests.support.told import Usual, expect, told
 
 NEXT = "make hint EX=5.3"
 AT_DMA = 2048
 
 
-def pages(run: Run, dma: int, normal: int) -> None:
+def pages(run: Zones, dma: int, normal: int) -> None:
     """Two zones with this many free pages each, and no reserve."""
-    begin(run)
+    run.begin()
     if dma:
-        fresh_range(run, DMA, AT_DMA, dma)
+        run.give_range(DMA, AT_DMA, dma)
     if normal:
-        fresh_range(run, NORMAL, DMA_END, normal)
-    run.call("set_reserves", 0, 0)
+        run.give_range(NORMAL, DMA_END, normal)
+    run.set_reserves(0, 0)
 
 
-def ask(run: Run, order: int, dma: int = 0, enabled: int = 1) -> str:
+def ask(run: Zones, order: int, dma: int = 0, enabled: int = 1) -> str:
     """page_alloc or page_alloc_dma in words: from where the answer is."""
-    address = run.call("ask_for_page", order, dma, enabled)
+    address = run.ask_for_page(order, dma, enabled)
     if not address:
         return "NULL"
     return "a block of DMA" if address < address_of(DMA_END) else "a block of Normal"
@@ -42,15 +43,12 @@ def test_block(lab):
         Usual("owner", "page->owner is `owner`, which is the address in the caller"),
         Usual("NULL", "buddy_take returns NULL when no block is large enough: pass that on"),
     )
-    with told(usually, NEXT), memory_code(lab, SOURCE) as run:
+    with told(usually, NEXT), outside(lab, Zones) as run:
         pages(run, 0, 8)
-        found = run.call("ask_for_page", 3, 0, 1)
+        found = run.ask_for_page(3, 0, 1)
         expect("page_alloc(3) returns", hex(found), hex(address_of(DMA_END)))
-        caller = run.symbols.find("ask_for_page")
-        owner = picture(run.guest).frames[DMA_END].owner
-        if not caller.address <= owner < caller.address + caller.size:
-            what = "the owner of a block: expected an address in the function that asked"
-            require(False, f"{what}, seen {run.guest.symbols.describe(owner)}")
+        owner = run.kernel.name_of(run.owner(DMA_END))
+        expect("the owner of a block, an address in the function that asked: it is in", owner, TEST)
         expect("page_alloc(0), when no page is free", ask(run, 0), "NULL")
 
 
@@ -61,7 +59,7 @@ def test_falls_back(lab):
         Usual("page_alloc_dma", "a request for a device looks at zones above its own"),
         Usual("page_alloc", "allocate goes on with zone - 1 as long as that is not below zones"),
     )
-    with told(usually, NEXT), memory_code(lab, SOURCE) as run:
+    with told(usually, NEXT), outside(lab, Zones) as run:
         pages(run, 4, 1)
         expect("page_alloc(0), both zones have pages", ask(run, 0), "a block of Normal")
         expect("page_alloc(0), only DMA has pages", ask(run, 0), "a block of DMA")
@@ -81,7 +79,7 @@ def test_reserve(lab):
         Usual("Normal has 10", "after the request the zone's free pages are not below its reserve"),
         Usual("DMA has", "a zone that a request falls back to keeps 2 * reserve"),
     )
-    with told(usually, NEXT), memory_code(lab, SOURCE) as run:
+    with told(usually, NEXT), outside(lab, Zones) as run:
         for normal, dma, order, enabled, expected in (
             (10, 0, 0, 1, "a block of Normal"),
             (10, 0, 1, 1, "NULL"),
@@ -90,7 +88,7 @@ def test_reserve(lab):
             (0, 13, 0, 1, "a block of DMA"),
         ):
             pages(run, dma, normal)
-            run.call("set_reserves", 6, 9)
+            run.set_reserves(6, 9)
             have = f"Normal has {normal} free pages and a reserve of 9"
             have = have if normal else f"DMA has {dma} free pages and a reserve of 6"
             how = "enabled" if enabled else "disabled"
@@ -105,9 +103,9 @@ def test_injected_failure(lab):
         "allocation_fails() is not asked, or more than once for a request (once for each zone)",
         "it is asked after the block was taken",
     )
-    with told(usually, NEXT), memory_code(lab, SOURCE) as run:
+    with told(usually, NEXT), outside(lab, Zones) as run:
         pages(run, 8, 8)
-        run.guest.write(run.guest.address("allocation_fails_in"), b"\2\0\0\0")
+        run.fail_request(2)
         found = [ask(run, 0) == "NULL" for _ in range(4)]
         expect("NULL from requests 1 to 4, the second to fail", found, [False, True, False, False])
         left = sum(zone.free for zone in picture(run.guest).zones)

@@ -12,29 +12,25 @@ from random import Random
 import pytest
 
 from tests.lesson5.arrays import (
-    SOURCE,
+    Arrays,
     Plan,
-    initialize,
     kernel_frames,
     plan,
-    record,
     require_array,
     require_handed_over,
     require_zones,
     some_map,
-    write_map,
 )
-from tests.lesson5.support import Run, memory_code
+from tests.lesson5.support import outside
 from tests.support.told import Usual, told
 
 IN_GDB = "make gdb LESSON=5 BOOT=direct, then: break buddy_give_range, continue, info args"
 
 
-def some_machine(lab, run: Run) -> Plan:
+def some_machine(lab, run: Arrays) -> Plan:
     """A machine's map, made from the seed, and what is to come of it."""
     ranges = some_map(Random(lab.seed).randrange(24, 60))
-    record(run)
-    write_map(run, ranges)
+    run.write_map(ranges)
     return plan(ranges, kernel_frames(run))
 
 
@@ -63,9 +59,9 @@ def test_array(lab):
         ),
         Usual("PAGE_RESERVED", "the array is not filled with 0, or with a size in frames"),
     )
-    with told(usually, "make hint EX=5.1"), memory_code(lab, SOURCE) as run:
+    with told(usually, "make hint EX=5.1"), outside(lab, Arrays) as run:
         expected = some_machine(lab, run)
-        initialize(run)
+        run.initialize()
         require_array(run, expected)
 
 
@@ -79,9 +75,9 @@ def test_hand_over(lab):
         Usual("seen nowhere", "a range is left out, or the end of one is taken for its size"),
         Usual("no whole frame", "the type is not looked at: MULTIBOOT_MEMORY_AVAILABLE"),
     )
-    with told(usually, IN_GDB), memory_code(lab, SOURCE) as run:
+    with told(usually, IN_GDB), outside(lab, Arrays) as run:
         expected = some_machine(lab, run)
-        found = initialize(run)
+        found = run.initialize()
         require_handed_over(found, expected, kernel_frames(run))
 
 
@@ -92,7 +88,7 @@ def test_zones(lab):
         Usual("exclusive", "buddy_initialize gets frames, first and end, not bytes or a size"),
         Usual("reserve", "the reserve is computed before the zone has its pages"),
     )
-    with told(usually, "make hint EX=5.1"), memory_code(lab, SOURCE) as run:
+    with told(usually, "make hint EX=5.1"), outside(lab, Arrays) as run:
         expected = some_machine(lab, run)
-        initialize(run)
+        run.initialize()
         require_zones(run, expected)

@@ -1,0 +1,196 @@
+"""Functions of a stopped kernel, called from outside: nothing of a test is in the guest.
+
+kernel = Outside(guest)
+page = kernel.call("page_alloc", 0, enabled=1)
+
+What a test expects, has asked and has seen stays in this process. A kernel under test finds its
+arguments on its own stack and a return address where nothing is: there QEMU stops. So do functions
+of the test that the kernel calls (Outside.serve). What a call costs is counted instruction by
+instruction (Outside.cost), and by no clock that the guest has.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from tests.support.remote import CALL_SECONDS, INTERRUPTS, MASK, SCRATCH, TEXT_AREA, WORD, Guest
+from tests.support.told import fail
+
+ALWAYS_SET = 2  # in EFLAGS
+APART = 0x100  # bytes from one place to the next
+CALL_BYTES = 8  # from a call to the address that it returns to, at most
+ROOM = 0x200  # of the stack, left between a function and who is below it
+PARAMETERS = 4  # that a function of the test can have
+PANIC_ROOM = 400  # bytes of a panic's message
+MOST_STEPS = 5000
+MASKS = (0x21, 0xA1)  # of the interrupt controllers
+TEST = "the test"
+
+Handler = Callable[..., int | None]
+
+
+class Panicked(Exception):
+    """The kernel was about to end with a panic; the text is its message."""
+
+
+class Outside:
+    """Calls into a kernel that stands still. Afterwards it stands where it did. No interrupt comes
+    any more from a device."""
+
+    def __init__(self, guest: Guest) -> None:
+        self.guest = guest
+        self.enabled = 0  # were interrupts, when the last call came back?
+        self._now = guest.registers()  # from here on it calls
+        self._places: dict[str, int] = {}
+        self._served: dict[int, Handler] = {}
+        self._watched: dict[int, Handler] = {}
+        for port in MASKS:
+            guest.out8(port, 0xFF)
+
+    # Memory
+
+    def words(self, address: int, count: int) -> tuple[int, ...]:
+        """This many times 32 bits of the direct map."""
+        return struct.unpack(f"<{count}I", self.guest.data(address, WORD * count))
+
+    def word(self, place: int | str) -> int:
+        """32 bits at an address, or of a variable."""
+        return self.words(self.guest.address(place), 1)[0]
+
+    def set_word(self, place: int | str, value: int) -> None:
+        """Changes them."""
+        self.guest.put_data(self.guest.address(place), struct.pack("<I", value & MASK))
+
+    # Calls
+
+    def place(self, name: str) -> int:
+        """An address by which a function of the test is known in the guest. Nothing is there."""
+        if name not in self._places:
+            place = SCRATCH + APART * (len(self._places) + 1)
+            assert place < TEXT_AREA, "a test with hundreds of functions"
+            self._places[name] = place
+            self.guest.stop_at(place)
+        return self._places[name]
+
+    def name_of(self, address: int) -> str:
+        """Whose place an address is; or where it is in the kernel."""
+        own = (name for name, place in self._places.items() if 0 <= place - address < CALL_BYTES)
+        return next(own, "") or self.guest.symbols.describe(address)
+
+    def call(self, function: str | int, *arguments: int, enabled: int = 0, by: str = TEST,
+             eax: int = 0) -> int:  # fmt: skip
+        """Calls a function, with interrupts enabled or not, for the function `by` of the test.
+        Returns EAX, which was `eax` before."""
+        before, back = self._now, self._begin(function, arguments, enabled, by, eax)
+        goal = f"the end of {self._words(function)}, which the test has called"
+        while (here := self.guest.go(CALL_SECONDS, goal)) != back:
+            self._stopped(here)
+        return self._end(before)
+
+    def cost(
+        self,
+        function: str | int,
+        *arguments: int,
+        most: int = MOST_STEPS,
+        enabled: int = 0,
+        each: Callable[[dict[str, int]], None] | None = None,
+    ) -> tuple[int, int]:
+        """The same in steps, without functions of the test: how many instructions it takes, and
+        EAX. Fails beyond `most`. `each` gets the registers before each of them."""
+        before, count = self._now, 0
+        back = self._begin(function, arguments, enabled, TEST, 0)
+        while (now := self.guest.registers())["eip"] != back:
+            if count == most:
+                fail(f"{self._words(function)}: expected at most {most} instructions, seen more")
+            if each:
+                each(now)
+            self.guest.step()
+            count += 1
+        return count, self._end(before)
+
+    def _words(self, function: str | int) -> str:
+        return function if isinstance(function, str) else self.name_of(function)
+
+    def _begin(
+        self, function: str | int, arguments: tuple[int, ...], enabled: int, by: str, eax: int
+    ) -> int:
+        """Everything but to run. Returns where the call comes back."""
+        back = self.place(by)
+        stack = (self._now["esp"] - ROOM - WORD * len(arguments) & -16) - WORD
+        words = [word & MASK for word in (back, *arguments)]
+        self.guest.write(stack, struct.pack(f"<{len(words)}I", *words))
+        flags = ALWAYS_SET | (INTERRUPTS if enabled else 0)
+        where = self.guest.address(function)
+        self.guest.put(self._now | {"esp": stack, "eip": where, "eflags": flags, "eax": eax})
+        return back
+
+    def _end(self, before: dict[str, int]) -> int:
+        after = self.guest.registers()
+        self.enabled = int(after["eflags"] & INTERRUPTS > 0)
+        self._now = before
+        return after["eax"]
+
+    # What the kernel calls
+
+    def serve(self, place: int, handler: Handler) -> int:
+        """From here on a call of this place, which may be a function of the kernel, is one of
+        `handler`: it gets the parameters, knows whether interrupts are enabled, and may call the
+        kernel. Returns the place."""
+        self.guest.stop_at(place)
+        self._served[place] = handler
+        return place
+
+    @contextmanager
+    def watching(self, function: str, handler: Handler) -> Iterator[None]:
+        """`handler` gets the parameters of each call of the kernel's function, before it begins. It
+        may step on, at most to the end of what the test has called."""
+        place = self.guest.address(function)
+        self._watched[place] = handler
+        with self.guest.stopping_at(place):
+            yield
+        del self._watched[place]
+
+    def _stopped(self, here: int) -> None:
+        """On the way back, at a place that somebody waits for."""
+        now, outer = self.guest.registers(), self._now
+        back, *parameters = self.guest.read_words(now["esp"], 1 + PARAMETERS)
+        if here in self._watched:
+            self._watched[here](*parameters)
+            if self.guest.linear() == here:
+                self.guest.step()
+            return
+        self._now = now
+        if here == self.guest.address("panic"):
+            raise Panicked(self._message(parameters[0], now["esp"] + 2 * WORD))
+        if here not in self._served:
+            fail(f"the kernel goes to {here:#x}, where it was not called from")
+        self.enabled = int(now["eflags"] & INTERRUPTS > 0)
+        result = self._served[here](*parameters) or 0
+        self._now = outer
+        self.guest.put(now | {"eip": back, "esp": now["esp"] + WORD, "eax": result})
+
+    # Panics
+
+    def panic_of(
+        self, function: Callable[..., object] | str, *arguments: int, by: str = TEST
+    ) -> str:
+        """Calls a function of the test, or of the kernel as `call` does. Returns what the kernel's
+        panic would say, or "" if it came back: the machine goes on as if it had not been called."""
+        outer = self._now
+        with self.guest.stopping_at(self.guest.address("panic")):
+            try:
+                if callable(function):
+                    function(*arguments)
+                else:
+                    self.call(function, *arguments, by=by)
+            except Panicked as panic:
+                self._now = outer
+                return str(panic)
+        return ""
+
+    def _message(self, text: int, arguments: int) -> str:
+        room = self.guest.text(b" " * PANIC_ROOM)
+        self.call("vsnprintk", room, PANIC_ROOM, text, arguments)
+        return self.guest.read(room, PANIC_ROOM).partition(b"\0")[0].decode(errors="replace")
