@@ -21,7 +21,7 @@ from typing import TypeVar
 from labs.tools.grading.lab import Lab
 from labs.tools.machine.symbols import KERNEL_BASE, Symbols
 from tests.lesson4.support import MASK, code, fail
-from tests.support.outside import INTERRUPTS, MOST_STEPS, Outside
+from tests.support.outside import INTERRUPTS, Outside
 from tests.support.remote import Guest, stopped
 from tests.support.standstill import describe
 
@@ -35,7 +35,6 @@ PAGE_ENTRY = struct.Struct("<IIBB2xI")  # struct page: next, previous, state, or
 ZONE = struct.Struct("<5I22I")  # struct zone: name, first, end, free, reserve, lists
 ZONE_NAMES = ("DMA", "Normal")
 MOST_FRAMES = 1 << 18
-PANIC_ROOM = 400  # bytes of a panic's message
 START = "page_array_initialize"  # the kernel can print and panic, and knows the memory map
 
 
@@ -96,29 +95,6 @@ class Run:
 
 
 STACK_LEFT = 0x800  # of the stack, which the test's functions may have used
-
-
-def require_undisturbed(run: Run, name: str, watched: Sequence[tuple[int, int]]) -> None:
-    """Calls a function of the test's code, which enables interrupts, an instruction at a time: no
-    byte of what is watched (address, length) changes where an interrupt could come between."""
-    guest, before = run.guest, run.guest.registers()
-    home, place = before["eip"], run.address(name)
-    guest.write(before["esp"] - 4, home.to_bytes(4, "little"))
-    guest.set(esp=before["esp"] - 4, eip=place)
-    known, was_enabled = [], 0
-    for _ in range(MOST_STEPS):
-        here = guest.registers()
-        if here["eip"] == home:
-            assert was_enabled, f"{name} never enabled interrupts"
-            guest.set(**before)
-            return
-        enabled = here["eflags"] & INTERRUPTS
-        seen = [guest.read(*each) for each in watched] if enabled else []
-        if enabled and known and seen != known:
-            fail(f"at {describe(guest, here['eip'])} interrupts are enabled, and a list changes")
-        known, was_enabled = seen, was_enabled | enabled
-        guest.step()
-    fail(f"{name} does not come back")
 
 
 @contextmanager
@@ -306,6 +282,15 @@ def word_of(guest: Guest, name: str) -> int:
     return int.from_bytes(guest.data(guest.address(name), 4), "little")
 
 
+def page_state(guest: Guest, address: int) -> int:
+    """The state of the page of any address; PAGE_RESERVED for an address in no frame."""
+    frame = frame_at(address)
+    if not 0 <= frame < word_of(guest, "page_frames"):
+        return RESERVED
+    entry = guest.data(word_of(guest, "page_array") + frame * PAGE_ENTRY.size, PAGE_ENTRY.size)
+    return PAGE_ENTRY.unpack(entry)[2]
+
+
 def read_zone(
     guest: Guest, address: int, name: str, array: int, links: Sequence[tuple[int, int]]
 ) -> Zone:
@@ -351,18 +336,3 @@ def address_of(frame: int) -> int:
 def frame_at(address: int) -> int:
     """The frame of a kernel's address."""
     return (address - KERNEL_BASE) // PAGE
-
-
-def panic_of(run: Run, name: str, *arguments: int) -> str:
-    """Calls a function of the test's code. Returns what the kernel's panic would say, or "" if it
-    came back; in both cases the machine goes on as if it had not been called."""
-    guest = run.guest
-    before = guest.registers()
-    came_back = guest.call(run.address(name), *arguments, stop_at=("panic",), name=name)
-    if came_back is not None:
-        return ""
-    _, text, *_ = guest.read_words(guest.registers()["esp"], 2)
-    room = guest.text(b" " * PANIC_ROOM)
-    guest.call("vsnprintk", room, PANIC_ROOM, text, guest.registers()["esp"] + 8)
-    guest.set(**before)
-    return guest.read(room, PANIC_ROOM).partition(b"\0")[0].decode(errors="replace")

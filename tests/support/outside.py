@@ -41,7 +41,7 @@ class Outside:
 
     def __init__(self, guest: Guest) -> None:
         self.guest = guest
-        self.enabled = 0  # were interrupts, when the last call came back?
+        self.enabled = 0  # were interrupts, when the last call came back, called us, or panicked?
         self._now = guest.registers()  # from here on it calls
         self._places: dict[str, int] = {}
         self._served: dict[int, Handler] = {}
@@ -111,7 +111,11 @@ class Outside:
         return count, self._end(before)
 
     def _words(self, function: str | int) -> str:
-        return function if isinstance(function, str) else self.name_of(function)
+        """A function's name."""
+        if isinstance(function, str):
+            return function
+        words = self.name_of(function).split()
+        return words[1].partition("+")[0] if len(words) > 1 else words[0]
 
     def _begin(
         self, function: str | int, arguments: tuple[int, ...], enabled: int, by: str, eax: int
@@ -162,11 +166,14 @@ class Outside:
                 self.guest.step()
             return
         self._now = now
+        enabled = int(now["eflags"] & INTERRUPTS > 0)
         if here == self.guest.address("panic"):
-            raise Panicked(self._message(parameters[0], now["esp"] + 2 * WORD))
+            message = self._message(parameters[0], now["esp"] + 2 * WORD)
+            self.enabled = enabled
+            raise Panicked(message)
         if here not in self._served:
             fail(f"the kernel goes to {here:#x}, where it was not called from")
-        self.enabled = int(now["eflags"] & INTERRUPTS > 0)
+        self.enabled = enabled
         result = self._served[here](*parameters) or 0
         self._now = outer
         self.guest.put(now | {"eip": back, "esp": now["esp"] + WORD, "eax": result})

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import random
+import struct
+from functools import partial
 
 import pytest
 
-from tests.lesson3.support import steps_to
-from tests.lesson5.objects import GUARD, PLAIN, QUARANTINE, RED, checked, function_at, guard_of
-from tests.lesson5.support import INTERRUPTS, PAGE, Run, memory_code, panic_of, require_undisturbed
+from tests.lesson5.objects import (
+    FIRST,
+    FIRST_FREER,
+    GUARD,
+    PLAIN,
+    QUARANTINE,
+    RED,
+    SECOND,
+    Model,
+    Objects,
+    checked,
+)
+from tests.lesson5.slabs import LINK, SIZE
+from tests.lesson5.support import PAGE, outside
 
-KMALLOC = "tests/lesson5/hidden/kmalloc.c"
 CLASSES = (16, 32, 48, 64, 96, 128, 192, 256, 336, 496, 672, 1008, 1344, 2016)
 KMALLOC_LARGEST = (4 << 20) - 64
 TOO_LARGE = (KMALLOC_LARGEST + 65, 5 << 20, 1 << 31, 2**32 - GUARD - RED, 2**32 - 8, 2**32 - 1)
@@ -33,45 +45,46 @@ def sizes(lab) -> list[int]:
 @pytest.mark.exercise("5.5", points=3, gate=True)
 def test_plain_sizes(lab):
     """The smallest class, or block, that is large enough; aligned; nothing beyond the largest."""
-    with memory_code(lab, KMALLOC, PLAIN) as run:
-        for number, size in enumerate(CLASSES, 1):
-            assert run.call("class_size", number) == size, "the caches are not those of the sizes"
-        objects = [(size, run.call("first_owner", size)) for size in sizes(lab)]
+    with outside(lab, Objects, PLAIN) as run:
+        caches = [link - LINK for link in run.links(run.guest.address("slab_caches"))]
+        seen = tuple(run.kernel.word(cache + SIZE) for cache in caches[1:])
+        assert seen == CLASSES, "the caches are not those of the sizes"
+        objects = [(size, run.kmalloc(size)) for size in sizes(lab)]
         for size, address in objects:
             assert address, f"kmalloc({size}) is refused"
             assert address % 16 == 0, f"kmalloc({size}) is {address:#x}"
-            holds = run.call("size_of", address)
+            holds = run.size_of(address)
             assert holds == class_of(size), f"kmalloc({size}) can hold {holds} bytes"
         assert len({address for _, address in objects}) == len(objects), "two are one object"
         for _, address in objects:
-            run.call("first_freer", address)
+            run.kfree(address)
         refuses_the_impossible(run)
 
 
 @pytest.mark.exercise("5.5", points=2)
 def test_checked_sizes(lab):
     """The same while kmalloc checks: as many bytes as were asked for, also of no byte."""
-    with checked(lab, KMALLOC) as run:
+    with checked(lab) as run:
         for size in sizes(lab):
-            address = run.call("first_owner", size)
+            address = run.kmalloc(size)
             assert address, f"kmalloc({size}) is refused"
             assert address % 16 == 0, f"kmalloc({size}) is {address:#x}"
-            assert run.call("size_of", address) == size
-            assert guard_of(run, address).size == size
-            run.call("fill", address, size, size)
-            run.call("first_freer", address)
-        run.call("free_others", QUARANTINE)
+            assert run.size_of(address) == size
+            assert run.guard_of(address).size == size
+            run.fill(address, size, size)
+            run.kfree(address)
+        run.free_others(QUARANTINE)
         refuses_the_impossible(run)
 
 
-def refuses_the_impossible(run: Run) -> None:
+def refuses_the_impossible(run: Objects) -> None:
     """The largest size is possible, what is larger is not, and kfree of NULL is nothing."""
-    large = run.call("first_owner", KMALLOC_LARGEST)
+    large = run.kmalloc(KMALLOC_LARGEST)
     assert large, "the largest size is refused"
-    run.call("first_freer", large)
+    run.kfree(large)
     for size in TOO_LARGE:
-        assert run.call("first_owner", size) == 0, f"kmalloc({size:#x}) returns an object"
-    run.call("first_freer", 0)
+        assert run.kmalloc(size) == 0, f"kmalloc({size:#x}) returns an object"
+    run.kfree(0)
 
 
 @pytest.mark.exercise("5.5", points=2)
@@ -80,26 +93,37 @@ def test_resizing(lab, checks):
     """krealloc keeps what fits, also across classes and down to no byte, and is kmalloc for
     NULL."""
     seeded = random.Random(lab.seed)
-    with memory_code(lab, KMALLOC, PLAIN) as run:
+    with outside(lab, Objects, PLAIN) as run:
         if checks:
-            run.guest.call("kmalloc_debug_enable")
+            run.kernel.call("kmalloc_debug_enable")
         size = seeded.randrange(1, 3000)
-        address = run.call("resizer", 0, size)
+        address = run.krealloc(0, size)
         assert address, "krealloc of NULL does not allocate"
-        before, of_nothing, gone, after = run.answers("resize_to_nothing", 50)
+        before = run.live()
+        of_nothing, gone = run.krealloc(0, 0), run.krealloc(run.kmalloc(50), 0)
+        for each in (of_nothing, gone):
+            run.kfree(each)
+        after = run.live()
         assert of_nothing, "krealloc of NULL to 0 bytes: kmalloc(0) returns an object"
         assert gone, "krealloc to 0 bytes: an object of 0 bytes is one like any other"
         assert before == after, "krealloc to 0 bytes has freed or kept something"
         for _ in range(12):
-            run.call("fill", address, size, size)
+            run.fill(address, size, size)
             larger = seeded.randrange(1, 12_000)
-            address = run.call("resizer", address, larger)
+            address = run.krealloc(address, larger)
             kept, old = min(size, larger), size
-            same = run.call("filled", address, kept, size)
+            same = run.filled(address, kept, size)
             assert same == kept, f"krealloc from {old} to {larger} keeps {same} bytes"
             size = larger
         for small, large in ((100, 3000), (100, 5 << 20)):
-            before, result, after, same = run.answers("fail_to_resize", small, large)
+            old = run.kmalloc(small)
+            run.fill(old, small, 3)
+            before = run.live()
+            run.fail_request(1)
+            result = run.krealloc(old, large)
+            run.fail_request(0)
+            after, same = run.live(), run.filled(old, small, 3)
+            run.kfree(old)
             assert result == 0, f"krealloc to {large} without memory"
             assert after == before, "a krealloc that fails has freed or kept something"
             assert same == small, "a krealloc that fails has changed the old object"
@@ -108,21 +132,12 @@ def test_resizing(lab, checks):
 @pytest.mark.exercise("5.5", points=2)
 def test_cost_while_nobody_checks(lab):
     """Instructions of kmalloc and kfree together."""
-    with memory_code(lab, KMALLOC, PLAIN) as run:
+    with outside(lab, Objects, PLAIN) as run:
         for _ in range(3):
-            run.call("plain_pair")
-        before = run.guest.registers()
-        home = before["eip"]
-        run.guest.write(before["esp"] - 4, home.to_bytes(4, "little"))
-        run.guest.set(esp=before["esp"] - 4, eip=run.address("plain_pair"))
-        steps = steps_to(run.guest, home, 4 * BUDGET)
-    own = sum(run_of(run, step["eip"]) for step in steps)
-    assert len(steps) - own <= BUDGET, f"kmalloc and kfree take {len(steps) - own} instructions"
-
-
-def run_of(run: Run, address: int) -> bool:
-    """Whether an instruction is one of the test's own."""
-    return function_at(run, address) == "plain_pair"
+            run.kfree(run.kmalloc(40))
+        taking, address = run.kernel.cost(run.kernel.word("kmalloc"), 40, most=BUDGET)
+        freeing, _ = run.kernel.cost(run.kernel.word("kfree"), address, most=BUDGET)
+    assert taking + freeing <= BUDGET, f"kmalloc and kfree take {taking + freeing} instructions"
 
 
 # ---- misuse --------------------------------------------------------------------------------------
@@ -133,13 +148,13 @@ def run_of(run: Run, address: int) -> bool:
 def test_red_zones(lab, place):
     """Each byte of both red zones, of objects of many sizes: which byte it was."""
     seeded = random.Random(lab.seed)
-    with checked(lab, KMALLOC) as run:
+    with checked(lab) as run:
         for size in (0, 1, 7, 8, 16, 89, 1000, 2016 - GUARD - RED, PAGE, PAGE + 1):
             for byte in {0, RED - 1, seeded.randrange(RED)}:
-                address = run.call("first_owner", size)
+                address = run.kmalloc(size)
                 offset = size + byte if place == "beyond" else byte - RED
                 with spoilt(run, address + offset):
-                    words = accusation(run, "second_freer", address)
+                    words = first_line(run.panic_of_kfree(address))
                 assert f"at byte {offset} of an object of {size}" in words, (
                     f"byte {offset} of an object of {size} was written: {words!r}"
                 )
@@ -150,44 +165,51 @@ def test_what_was_freed_long_ago(lab):
     """Poison and red zones are looked at when an object leaves the quarantine, which is 64 objects
     later."""
     seeded = random.Random(lab.seed)
-    with checked(lab, KMALLOC) as run:
-        for size in (1, 24, 500, PAGE, 5 * PAGE):
-            for offset in {0, size - 1, seeded.randrange(size), -1, size}:
-                address = run.call("first_owner", size)
-                run.call("first_freer", address)
-                assert run.guest.read(address, size) == b"\x6b" * size, "it is not poisoned"
+    with checked(lab) as run:
+        for number, size in enumerate((1, 24, 500, PAGE, 5 * PAGE)):
+            inside = (0, size - 1, seeded.randrange(size))[number % 3]
+            for offset in (inside, size if number % 2 else -1):
+                address = run.kmalloc(size)
+                run.kfree(address)
+                assert run.guest.data(address, size) == b"\x6b" * size, "it is not poisoned"
                 with spoilt(run, address + offset):
-                    run.call("free_others", QUARANTINE - 1)
-                    words = accusation(run, "free_others", 1)
+                    run.free_others(QUARANTINE - 1)
+                    words = first_line(run.kernel.panic_of(run.free_others, 1))
                 assert f"at byte {offset} of an object of {size}" in words, (
                     f"byte {offset} of a freed object of {size} was written: {words!r}"
                 )
-                run.call("free_others", 1)
+                run.free_others(1)
 
 
 @pytest.mark.exercise("5.5", points=2)
 def test_quarantine(lab):
     """An object is not used again while 64 others are freed, and then it is."""
-    with checked(lab, KMALLOC) as run:
+    with checked(lab) as run:
         for size in (24, 3000):
-            address = run.call("first_owner", size)
-            run.call("first_freer", address)
-            guard = guard_of(run, address)
+            address = run.kmalloc(size)
+            run.kfree(address)
+            guard = run.guard_of(address)
             assert guard.size == size, "the guard of an object in quarantine has changed"
-            assert (guard.owner, guard.freer) == ("first_owner", "first_freer")
-            again = run.call("is_used_again", address, size, QUARANTINE)
-            assert again == 0, f"a freed object is handed out again after {again} others"
-        before, after = run.answers("many_times", 3000, 300)
+            assert (guard.owner, guard.freer) == (FIRST, FIRST_FREER)
+            for again in range(1, QUARANTINE + 1):
+                other = run.kmalloc(size)
+                assert other != address, f"a freed object is handed out after {again} others"
+                run.kfree(other)
+        before = run.account()
+        for _ in range(2 * QUARANTINE):
+            run.kfree(run.kmalloc(3000))
+        run.free_others(QUARANTINE)
+        after = run.account()
         assert after >= before - 1, f"{before - after} pages are lost in quarantine"
 
 
 @pytest.mark.exercise("5.5", points=3)
 def test_what_is_no_object(lab):
     """kfree of anything: a panic that is kfree's, not a page fault."""
-    with checked(lab, KMALLOC) as run:
-        small, large = run.call("first_owner", 100), run.call("first_owner", 9000)
-        freed = run.call("first_owner", 50)
-        run.call("first_freer", freed)
+    with checked(lab) as run:
+        small, large = run.kmalloc(100), run.kmalloc(9000)
+        freed = run.kmalloc(50)
+        run.kfree(freed)
         forge(run, large - GUARD + PAGE, small)
         wrong = {
             "an address inside an object": small + 16,
@@ -196,57 +218,74 @@ def test_what_is_no_object(lab):
             "what looks like an object in its second page": large - GUARD + PAGE + GUARD,
             "the guard of an object": small - GUARD,
             "what is free already": freed,
-            "a page of somebody else": run.call("pages_of", 0),
-            "a tail of somebody else": run.call("pages_of", ORDER_1) + PAGE,
-            "an object of another cache": run.call("slab_object_of_others"),
+            "a page of somebody else": run.kernel.call("page_alloc", 0),
+            "a tail of somebody else": run.kernel.call("page_alloc", ORDER_1) + PAGE,
+            "an object of another cache": object_of_another_cache(run),
             "the slab itself": small & -PAGE,
-            "a free page": run.call("free_page"),
+            "a free page": free_page(run),
             "the kernel": run.guest.address("kfree"),
-            "the page array": run.guest.read_word(run.guest.address("page_array")),
+            "the page array": run.kernel.word(run.guest.address("page_array")),
             "an address below the kernel": 0x8000000,
             "an address in no frame": 0xFFFFF000,
         }
         for what, address in wrong.items():
-            said = panic_of(run, "second_freer", address)
+            said = run.panic_of_kfree(address)
             assert said, f"{what}: kfree says nothing"
             assert "kfree" in said or "kmalloc" in said, f"{what}: {said!r}"
         for address in (small, large):
-            run.call("first_freer", address)
+            run.kfree(address)
 
 
-def forge(run: Run, place: int, address: int) -> None:
+def object_of_another_cache(run: Objects) -> int:
+    """An object of 200 bytes, all 0, of a cache that is not kmalloc's."""
+    cache = run.kernel.call("slab_cache_create", run.guest.text("test"), 200, 4, 0)
+    address = run.kernel.call("slab_alloc", cache)
+    run.guest.put_data(address, bytes(200))
+    return address
+
+
+def free_page(run: Objects) -> int:
+    """A page that was handed out and freed."""
+    page = run.kernel.call("page_alloc", 0)
+    run.kernel.call("page_free", page, 0)
+    return page
+
+
+def forge(run: Objects, place: int, address: int) -> None:
     """Puts a copy of a guard and of both red zones of an object of 100 bytes at a place."""
-    run.guest.write(place, run.guest.read(address - GUARD, GUARD))
-    run.guest.write(place + GUARD + 100, b"\xbb" * RED)
+    run.guest.put_data(place, run.guest.data(address - GUARD, GUARD))
+    run.guest.put_data(place + GUARD + 100, b"\xbb" * RED)
 
 
 @pytest.mark.exercise("5.5", points=2)
 def test_owners(lab):
     """The functions that asked, behind those that pass on; serial numbers, the oldest first."""
-    with checked(lab, KMALLOC) as run:
-        first, second = run.call("first_owner", 8), run.call("second_owner", 8)
-        assert guard_of(run, first).owner == "first_owner"
-        assert guard_of(run, second).owner == "second_owner"
-        assert guard_of(run, first).freer == "nobody", "freer is set before it is freed"
-        pooled = run.call("pool_owner")
-        assert guard_of(run, pooled).owner == "pool_owner", "pool_alloc only passes on"
-        larger = run.call("resizer", second, 80)
-        assert guard_of(run, larger).owner == "resizer", "krealloc only passes on"
-        *serials, following = run.answers("answer_serials")
+    with checked(lab) as run:
+        first, second = run.kmalloc(8), run.kmalloc(8, by=SECOND)
+        assert run.guard_of(first).owner == FIRST
+        assert run.guard_of(second).owner == SECOND
+        assert run.guard_of(first).freer == "nobody", "freer is set before it is freed"
+        pool = run.guest.text(struct.pack("<3I", 40, 0, 0))
+        pooled = run.kernel.call("pool_alloc", pool, by="pool_owner")
+        assert run.guard_of(pooled).owner == "pool_owner", "pool_alloc only passes on"
+        larger = run.krealloc(second, 80)
+        assert run.guard_of(larger).owner == "resizer", "krealloc only passes on"
+        serials = [run.guard_of(guard + GUARD).serial for guard in run.live()]
+        following = run.kernel.word("kmalloc_allocations")
         assert serials == sorted(serials), f"objects that are handed out: {serials}"
         assert [serials[0], serials[-1]] == [following - 4, following - 1]
         assert len(serials) == 3, f"{len(serials)} objects are handed out, not 3"
-        run.call("pool_freer", pooled)
-        assert guard_of(run, pooled).freer == "pool_freer", "pool_free only passes on"
+        run.kernel.call("pool_free", pool, pooled, by="pool_freer")
+        assert run.guard_of(pooled).freer == "pool_freer", "pool_free only passes on"
 
 
 @pytest.mark.exercise("5.5", points=2)
 def test_check_at_any_time(lab):
     """kmalloc_debug_check finds what is wrong with objects in use, and in quarantine."""
-    with checked(lab, KMALLOC) as run:
-        used, freed = run.call("first_owner", 40), run.call("first_owner", 60)
-        run.call("first_freer", freed)
-        assert not panic_of(run, "check_all"), "whole objects are accused"
+    with checked(lab) as run:
+        used, freed = run.kmalloc(40), run.kmalloc(60)
+        run.kfree(freed)
+        assert not run.kernel.panic_of("kmalloc_debug_check"), "whole objects are accused"
         for what, offset, words in (
             (used, 40, "at byte 40 of an object of 40"),
             (used, -1, "at byte -1 of an object of 40"),
@@ -254,81 +293,105 @@ def test_check_at_any_time(lab):
             (freed, 60, "at byte 60 of an object of 60"),
         ):
             with spoilt(run, what + offset):
-                assert words in panic_of(run, "check_all"), f"not said: {words}"
+                assert words in run.kernel.panic_of("kmalloc_debug_check"), f"not said: {words}"
         for place in (used + 40, freed):
             with spoilt(run, place):
                 require_disabled_while_checked(run)
-        run.call("free_others", QUARANTINE - 1)
+        run.free_others(QUARANTINE - 1)
         for offset, words in ((0, "at byte 0 of an object of 60"), (60, "at byte 60 of an object")):
             with spoilt(run, freed + offset):
-                assert words in panic_of(run, "check_all"), f"long ago freed, not said: {words}"
-        assert run.call("keeps_interrupts") == 0, "interrupts are not as they were"
+                said = run.kernel.panic_of("kmalloc_debug_check")
+                assert words in said, f"long ago freed, not said: {words}"
+        require_interrupts_kept(run)
 
 
-def require_disabled_while_checked(run: Run) -> None:
+def require_interrupts_kept(run: Objects) -> None:
+    """Interrupts are as they were after each of the functions."""
+    for enabled in (0, 1):
+        for i in range(QUARANTINE // 2 + 2):
+            small = run.kmalloc(24, enabled=enabled)
+            kept = [run.kernel.enabled]
+            large = run.krealloc(small, 100 + i * 100, enabled=enabled)
+            kept.append(run.kernel.enabled)
+            run.kfree(large, enabled=enabled)
+            kept.append(run.kernel.enabled)
+            assert kept == [enabled] * 3, "interrupts are not as they were"
+        run.kernel.call("kmalloc_debug_check", enabled=enabled)
+        assert run.kernel.enabled == enabled, "interrupts are not as they were"
+
+
+def require_disabled_while_checked(run: Objects) -> None:
     """Calls kmalloc_debug_check with interrupts enabled: they are not when it finds something."""
-    before = run.guest.registers()
-    back = run.guest.call(run.address("check_with_interrupts"), stop_at=("panic",))
-    assert back is None, "kmalloc_debug_check finds nothing"
-    enabled = run.guest.registers()["eflags"] & INTERRUPTS
+    call = partial(run.kernel.call, "kmalloc_debug_check", enabled=1)
+    assert run.kernel.panic_of(call), "kmalloc_debug_check finds nothing"
+    enabled = run.kernel.enabled
     assert not enabled, "kmalloc_debug_check looks at objects with interrupts enabled"
-    run.guest.set(**before)
 
 
 @pytest.mark.exercise("5.5", points=2, once=True)
 def test_lists_without_interrupts(lab):
     """The list of objects, the quarantine, and what is counted never change with interrupts
     enabled."""
-    with checked(lab, KMALLOC) as run:
-        run.call("free_others", QUARANTINE)
+    with checked(lab) as run:
+        run.free_others(QUARANTINE)
         places = ("kmalloc_live", 8), ("quarantine", 4 * QUARANTINE), ("oldest", 4)
         counts = ("kmalloc_allocations", 4), ("allocation_fails_in", 4)
         watched = [(run.guest.address(name), length) for name, length in (*places, *counts)]
-        require_undisturbed(run, "with_interrupts", watched)
+        run.fail_request(100)
+        kmalloc, kfree = run.kernel.word("kmalloc"), run.kernel.word("kfree")
+        run.require_undisturbed([(kmalloc, 8), (kfree, None)], watched)
 
 
 @pytest.mark.exercise("5.5", points=1)
 def test_request_that_fails(lab):
     """The n-th request fails, and only that one."""
-    with checked(lab, KMALLOC) as run:
+    with checked(lab) as run:
+        warm = [run.kmalloc(24) for _ in range(40)]  # from now on a slab has room
+        for address in warm:
+            run.kfree(address)
+        run.free_others(QUARANTINE)
         for number in range(1, 6):
-            found = run.answers("fail_one", number)
+            run.fail_request(number)
+            before = run.kernel.word("kmalloc_allocations")
+            objects = [run.kmalloc(24) for _ in range(5)]
+            counted = run.kernel.word("kmalloc_allocations") - before
+            run.fail_request(0)
+            found = [int(address > 0) for address in objects]
             expected = [int(i != number) for i in range(1, 6)]
-            assert found[:5] == expected, f"allocation_fails_in {number}: {found}"
-            assert found[5] == 4, f"{found[5]} objects were handed out, not 4: kmalloc_allocations"
+            assert found == expected, f"allocation_fails_in {number}: {found}"
+            assert counted == 4, f"{counted} objects were handed out, not 4: kmalloc_allocations"
+            for address in objects:
+                run.kfree(address)
 
 
 @pytest.mark.exercise("5.5", points=3)
 @pytest.mark.parametrize("checks", [False, True])
 def test_against_a_model(lab, checks):
     """Random operations: no object is written by another one, no page is lost."""
-    seeded = random.Random(lab.seed)
-    rounds = 1000 if checks else 5000  # to look at poison takes long
-    with memory_code(lab, KMALLOC, PLAIN) as run:
+    with outside(lab, Objects, PLAIN) as run:
         if checks:
-            run.guest.call("kmalloc_debug_enable")
-        before = run.call("account")
-        wrong = run.answers("random_operations", seeded.getrandbits(32), rounds)
-        assert not wrong, f"hidden/kmalloc.c, line {wrong[0]}, in round {wrong[-1]}"
-        run.call("free_others", QUARANTINE)
-        assert run.call("account") == before, "pages are lost"
-        assert run.guest.call("memory_audit") == 0, "the auditor finds contradictions"
+            run.kernel.call("kmalloc_debug_enable")
+        before = run.account()
+        Model(run, random.Random(lab.seed)).operate()
+        run.free_others(QUARANTINE)
+        assert run.account() == before, "pages are lost"
+        assert run.kernel.call("memory_audit") == 0, "the auditor finds contradictions"
 
 
-def accusation(run: Run, name: str, argument: int) -> str:
-    """What the kernel's panic says of a call, in its first line."""
-    return panic_of(run, name, argument).partition("\n")[0]
+def first_line(panic: str) -> str:
+    """Of what the kernel's panic says."""
+    return panic.partition("\n")[0]
 
 
 class spoilt:
     """A byte that is changed within a `with` statement."""
 
-    def __init__(self, run: Run, address: int) -> None:
+    def __init__(self, run: Objects, address: int) -> None:
         self._run, self._address = run, address
 
     def __enter__(self) -> None:
-        self._kept = self._run.guest.read(self._address, 1)
-        self._run.guest.write(self._address, bytes([self._kept[0] ^ 0x10]))
+        self._kept = self._run.guest.data(self._address, 1)
+        self._run.guest.put_data(self._address, bytes([self._kept[0] ^ 0x10]))
 
     def __exit__(self, *error: object) -> None:
-        self._run.guest.write(self._address, self._kept)
+        self._run.guest.put_data(self._address, self._kept)

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.lesson5.objects import PLAIN, QUARANTINE, checked, guard_of
-from tests.lesson5.support import PAGE, Run, memory_code, panic_of
+from tests.lesson5.objects import FIRST, FIRST_FREER, PLAIN, QUARANTINE, Objects, checked
+from tests.lesson5.support import PAGE, outside
 from tests.support.told import Usual, expect, fail, require, told
 
-KMALLOC = "tests/lesson5/memory/kmalloc.c"
 COMMON = (
     Usual(
         "page fault",
@@ -38,17 +37,17 @@ def test_sizes(lab):
         ),
         "two objects overlap: magazine_for leads to a class that is smaller than the size",
     )
-    with told(usually, HINT), memory_code(lab, KMALLOC, PLAIN) as run:
-        objects = [run.call("first_owner", size) for size in sizes]
+    with told(usually, HINT), outside(lab, Objects, PLAIN) as run:
+        objects = [run.kmalloc(size) for size in sizes]
         for size, address in zip(sizes, objects, strict=True):
             require(address, f"kmalloc({size}) is refused, although memory is free")
-            holds = run.call("size_of", address)
+            holds = run.size_of(address)
             require(holds >= size, f"object of kmalloc({size}): it can hold {holds} bytes")
-            run.call("fill", address, size, size)
+            run.fill(address, size, size)
         for size, address in zip(sizes, objects, strict=True):
-            same = run.call("filled", address, size, size)
+            same = run.filled(address, size, size)
             expect(f"bytes of the object of {size} that are still as written", same, size)
-            run.call("first_freer", address)
+            run.kfree(address)
 
 
 @pytest.mark.exercise("5.5", points=1)
@@ -58,12 +57,12 @@ def test_krealloc(lab):
         *COMMON,
         "krealloc does not copy, or frees before it copies",
     )
-    with told(usually, HINT), memory_code(lab, KMALLOC, PLAIN) as run:
-        address = run.call("first_owner", 100)
-        run.call("fill", address, 100, 7)
+    with told(usually, HINT), outside(lab, Objects, PLAIN) as run:
+        address = run.kmalloc(100)
+        run.fill(address, 100, 7)
         for size, kept in ((1000, 100), (40, 40)):
-            address = run.call("resize", address, size)
-            same = run.call("filled", address, kept, 7)
+            address = run.krealloc(address, size)
+            same = run.filled(address, kept, 7)
             expect(f"bytes that krealloc to {size} has kept", same, kept)
 
 
@@ -76,12 +75,13 @@ def test_overrun(lab):
         Usual("owner", "owner is caller(__builtin_frame_address(0)), in kmalloc_checked itself"),
         "accuse gets the offset from the object's first byte",
     )
-    with told(usually, IN_GDB), checked(lab, KMALLOC) as run:
-        address = run.call("first_owner", 13)
+    with told(usually, IN_GDB), checked(lab) as run:
+        address = run.kmalloc(13)
         require(address, "kmalloc(13) is refused, although memory is free")
-        expect("the owner of an object", guard_of(run, address).owner, "first_owner")
-        run.guest.write(address + 13, b"!")
-        require_accusation(run, "first_freer", address, "at byte 13 of an object of 13")
+        expect("the owner of an object", run.guard_of(address).owner, FIRST)
+        run.guest.put_data(address + 13, b"!")
+        said = run.panic_of_kfree(address, by=FIRST_FREER)
+        require_accusation(said, "at byte 13 of an object of 13")
 
 
 @pytest.mark.exercise("5.5", points=1)
@@ -92,11 +92,11 @@ def test_freed_twice(lab):
         Usual("no panic", "kfree_checked does not ask whether freer is set already"),
         "the object is handed out again at once: it must stay in quarantine",
     )
-    with told(usually, IN_GDB), checked(lab, KMALLOC) as run:
-        address = run.call("first_owner", 24)
-        run.call("first_freer", address)
-        expect("who freed an object", guard_of(run, address).freer, "first_freer")
-        require_accusation(run, "second_freer", address, "of an object of 24")
+    with told(usually, IN_GDB), checked(lab) as run:
+        address = run.kmalloc(24)
+        run.kfree(address)
+        expect("who freed an object", run.guard_of(address).freer, FIRST_FREER)
+        require_accusation(run.panic_of_kfree(address), "of an object of 24")
 
 
 @pytest.mark.exercise("5.5", points=1)
@@ -107,18 +107,19 @@ def test_write_after_free(lab):
         Usual("no panic", "what leaves the quarantine is not looked at for the byte POISON"),
         "kfree_checked does not fill the object with POISON",
     )
-    with told(usually, IN_GDB), checked(lab, KMALLOC) as run:
-        address = run.call("first_owner", 24)
-        run.call("first_freer", address)
-        run.guest.write(address + 5, b"!")
-        said = panic_of(run, "free_others", QUARANTINE - 1)
+    with told(usually, IN_GDB), checked(lab) as run:
+        address = run.kmalloc(24)
+        run.kfree(address)
+        run.guest.put_data(address + 5, b"!")
+        said = run.kernel.panic_of(run.free_others, QUARANTINE - 1)
         expect("63 objects freed after it: the kernel panics with", said or "nothing", "nothing")
-        require_accusation(run, "free_others", 1, "at byte 5 of an object of 24")
+        said = run.kernel.panic_of(run.free_others, 1)
+        require_accusation(said, "at byte 5 of an object of 24")
 
 
-def require_accusation(run: Run, name: str, argument: int, words: str) -> None:
-    """The call must panic with these words."""
-    said = panic_of(run, name, argument).partition("\n")[0]
+def require_accusation(panic: str, words: str) -> None:
+    """The call must panic with these words, in its first line."""
+    said = panic.partition("\n")[0]
     if words not in said:
         seen = f"the panic {said!r}" if said else "no panic"
         fail(f'misuse of an object: expected a panic with "{words}", seen {seen}')

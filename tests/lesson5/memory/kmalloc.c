@@ -1,2 +1,0 @@
-/* kmalloc, for the visible tests. */
-#include "tests/lesson5/memory/kmalloc.h"
