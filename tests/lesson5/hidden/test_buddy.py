@@ -13,7 +13,6 @@ from tests.lesson5.support import (
     DMA_END,
     INTERRUPTS,
     LARGEST,
-    MOST_STEPS,
     ORDERS,
     PAGE,
     RESERVED,
@@ -34,6 +33,7 @@ from tests.lesson5.zones import (
     largest_blocks,
     require_blocks,
 )
+from tests.support.outside import MOST_STEPS
 
 MOST_INSTRUCTIONS, MORE_EACH = 40, 40
 OF_A_CALL = 5  # instructions of a function that does nothing
