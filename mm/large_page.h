@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "kernel/cpu/memory_layout.h"
+#include "kernel/lib/optional.h"
 
 struct page;
 struct space;
@@ -31,7 +32,7 @@ int large_map(struct space *space, uint32_t start, uint32_t end);
 /* Maps each 4 MiB of [start, end) by one large page, if that is possible: all of it is in one area
  * of private zeros, each page has been touched, and there is memory. Returns how many it has made.
  */
-uint32_t large_promote(struct space *space, uint32_t start, uint32_t end);
+uint32_t large_promote(struct space *space, uint32_t start, uint32_t end) OPTIONAL;
 
 /* The large entry that an address has, or 0. */
 uint32_t large_entry(const struct space *space, uint32_t address);

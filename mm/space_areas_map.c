@@ -1,9 +1,18 @@
-/* The operations of a space of areas for mmap and /proc. */
+/*
+ * The operations of a space of areas for mmap and /proc.
+ *
+ *	looking		space_gap, space_next_range, space_peek, space_use_of, space_read
+ *	changing	space_extend, space_move, space_forget, space_unmap, space_protect
+ *
+ * What changes areas or unmaps pages may sleep (mm/area.h), so none of these keeps an area over
+ * such a call. /proc looks at spaces of other tasks: what it uses does not sleep.
+ */
 #include <stddef.h>
 
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 #include "mm/fault.h"
+#include "mm/page_alloc.h"
 #include "mm/page_table.h"
 #include "mm/area.h"
 #include "mm/large_page.h"
@@ -11,23 +20,91 @@
 #include "mm/space_map.h"
 
 uint32_t space_areas_most = 65530; /* Linux's */
+bool space_some_grow;
 
-static uint32_t pages_up(uint32_t length)
+/* Not directly below what may grow downwards. */
+uint32_t space_gap(const struct space *space, uint32_t length)
 {
-	return (length + PAGE_SIZE - 1) & -PAGE_SIZE;
+	uint32_t address = length ? area_gap(space, SPACE_LOWEST, MAP_HIGHEST, length) : 0;
+	const struct area *above;
+
+	while (space_some_grow && address && (above = area_find(space, address + length)) &&
+	       (above->flags & AREA_STACK))
+		address =
+		    area_start(above) < STACK_GAP
+			? 0
+			: area_gap(space, SPACE_LOWEST, area_start(above) - STACK_GAP, length);
+	return address;
 }
 
-int space_map_anywhere(struct space *space, uint32_t length, unsigned protection)
-{
-	uint32_t pages = pages_up(length);
-	uint32_t address =
-	    pages < length || length == 0
-		? 0
-		: area_gap(space, SPACE_LOWEST, STACK_END - STACK_LIMIT - STACK_GAP, pages);
-	int error = address ? space_map(space, address, pages, protection) : -ENOMEM;
+/* ---- mremap ---- */
 
-	return error ? error : (int32_t)address;
+/* Puts an area at [start, end) that goes on at `from` of another one: the same kind, and pages. */
+static int put_like(struct space *space, const struct area *area, uint32_t from, uint32_t start,
+		    uint32_t end)
+{
+	struct area form = *area;
+
+	form.index = area_index(area, from);
+	return area_put(space, start, end, &form);
 }
+
+int space_extend(struct space *space, uint32_t end, uint32_t more)
+{
+	return put_like(space, area_find(space, end - 1), end, end, end + more);
+}
+
+/* An entry that may move alone: a large page is split. NULL: there is none. */
+static uint32_t *small_entry(const struct space *space, uint32_t address)
+{
+	return pte_of(space, address, large_entry(space, address) != 0);
+}
+
+/* The pages move: their entries are written elsewhere. Returns how far it came, in bytes: without
+ * memory for a table not to the end. */
+static uint32_t move_pages(struct space *space, uint32_t from, uint32_t to, uint32_t length)
+{
+	for (uint32_t at = 0; at < length; at += PAGE_SIZE) {
+		uint32_t *old = small_entry(space, from + at);
+
+		if (!old || !*old)
+			continue;
+		uint32_t *new = pte_of(space, to + at, true);
+
+		if (!new)
+			return at;
+		old = pte_of(space, from + at, false); /* it may have been given back meanwhile */
+		if (!old || !*old)
+			continue;
+		pte_set(space, to + at, new, *old);
+		pte_set(space, from + at, old, 0);
+	}
+	return length;
+}
+
+/* The area at `to` is there before a page moves, and the old one goes last. On failure the pages
+ * move back: for that there are tables, since those that became empty are kept. */
+int space_move(struct space *space, uint32_t from, uint32_t old_length, uint32_t to,
+	       uint32_t length)
+{
+	if (put_like(space, area_find(space, from), from, to, to + length) != 0)
+		return -ENOMEM;
+	uint32_t moved = move_pages(space, from, to, old_length);
+
+	if (moved == old_length && area_cut(space, from, from + old_length) == 0)
+		return to;
+	move_pages(space, to, from, moved);
+	area_cut(space, to, to + length);
+	return -ENOMEM;
+}
+
+/* A private copy of an object's page goes, too: the next touch reads the object. */
+void space_forget(struct space *space, uint32_t start, uint32_t end)
+{
+	page_unmap_range(space, start, end);
+}
+
+/* ---- munmap and mprotect ---- */
 
 /* Is an address inside an area, which would become two there? */
 static bool would_split(const struct space *space, uint32_t address)
@@ -53,9 +130,10 @@ static bool is_inside(const struct space *space, uint32_t start, uint32_t end)
 	return area && area_start(area) < start && area->end > end;
 }
 
+/* The largest number of areas binds only a cut that makes one more. */
 int space_unmap(struct space *space, uint32_t address, uint32_t length)
 {
-	uint32_t pages = pages_up(length);
+	uint32_t pages = whole_pages(length);
 
 	if (address % PAGE_SIZE || length == 0 || pages < length || address > SPACE_SHARED ||
 	    pages > SPACE_SHARED - address)
@@ -77,9 +155,11 @@ static uint32_t covered(const struct space *space, uint32_t start, uint32_t end,
 	return start < end ? start : end;
 }
 
+/* As far as areas cover the range: what is before a hole, or before an area that may not be
+ * written, is changed, as on Linux. */
 int space_protect(struct space *space, uint32_t address, uint32_t length, unsigned protection)
 {
-	uint32_t pages = pages_up(length), end = address + pages;
+	uint32_t pages = whole_pages(length), end = address + pages;
 
 	if (address % PAGE_SIZE)
 		return -EINVAL;
@@ -96,37 +176,41 @@ int space_protect(struct space *space, uint32_t address, uint32_t length, unsign
 	return area_find(space, reached) ? -EACCES : -ENOMEM;
 }
 
+_Static_assert(RANGE_SHARED == AREA_SHARED && RANGE_PINNED == AREA_PINNED, "ranges are areas");
+
 bool space_next_range(const struct space *space, struct space_range *range)
 {
-	const struct area *area = area_from(space, range->start);
+	const struct area *area = area_find(space, range->start);
 
-	if (!area)
+	if (!area && !(area = area_from(space, range->start)))
 		return false;
 	if (range->start < area_start(area))
 		range->start = area_start(area);
 	range->end = area->end;
-	range->protection = area->flags & SPACE_PROTECTION;
-	range->is_shared = area->flags & AREA_SHARED;
-	range->index = area->object ? area_index(area, range->start) : 0;
+	range->flags = area->flags;
 	range->object = area->object;
-	range->is_pinned = area->flags & AREA_PINNED;
-	range->grows = area->flags & AREA_STACK;
-	range->is_heap = space->heap_start < space->heap_end && !area->object &&
-			 area_start(area) <= space->heap_end && area->end > space->heap_start;
+	range->index = area->object ? area_index(area, range->start) : 0;
 	return true;
+}
+
+void *space_peek(const struct space_range *range, uint32_t address)
+{
+	struct memory_object *object = range->object;
+	uint32_t count = 0;
+
+	if (!object || !object->ops->peek)
+		return NULL;
+	void *const *pages = object->ops->peek(
+	    object, range->index + ((address - range->start) >> PAGE_SHIFT), &count);
+
+	return pages && count > 0 ? *pages : NULL;
 }
 
 /* Is it the object's own page, and not the program's copy? */
 static bool is_of_object(const struct space_range *range, uint32_t at, const struct page *page)
 {
-	struct memory_object *object = (struct memory_object *)range->object;
-	uint32_t index = range->index + ((at - range->start) >> PAGE_SHIFT), count = 0;
-
-	if (!object || range->is_shared || !object->ops->peek)
-		return object && range->is_shared;
-	void *const *pages = object->ops->peek(object, index, &count);
-
-	return pages && count > 0 && *pages == page_address(page);
+	return range->object &&
+	       ((range->flags & AREA_SHARED) || space_peek(range, at) == page_address(page));
 }
 
 /* Shared: in more spaces than one. */
@@ -165,6 +249,7 @@ static void count_page(struct space_use *use, uint32_t pte, bool is_of_object)
 		use->private[is_dirty] += PAGE_SIZE;
 }
 
+/* Entries of page tables are looked at one by one; 4 MiB without a table take 1,024 short steps. */
 struct space_use space_use_of(const struct space *space, const struct space_range *range)
 {
 	struct space_use use = { 0 };

@@ -11,7 +11,8 @@ struct tree_node;
 #define STACK_END    (SPACE_SHARED - 0x1000u)
 #define STACK_USUAL  (8u << 20) /* how far a stack may grow, unless the program has set a limit */
 #define STACK_LIMIT  (stack_limit ? stack_limit() : STACK_USUAL)
-#define STACK_GAP    (1u << 20) /* what no area may touch below it */
+#define STACK_GAP    (1u << 20)				   /* what no area may touch below it */
+#define MAP_HIGHEST  (STACK_END - STACK_LIMIT - STACK_GAP) /* where mappings end */
 
 /* A space with nothing but the page that all have; NULL without memory. */
 struct space *space_allocate(void);

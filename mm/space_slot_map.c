@@ -12,13 +12,12 @@
 #include "mm/space_map.h"
 #include "mm/space_slot.h"
 
-/* The highest place below the stack where this many pages are free; SLOT_PAGES when there is none.
- * A word of the bitmap whose 32 pages are all mapped, or all free and all needed, is one step. */
-static uint32_t find_room(const struct space *space, uint32_t count)
+/* A word of the bitmap whose 32 pages are all mapped, or all free and all needed, is one step. */
+uint32_t space_gap(const struct space *space, uint32_t length)
 {
-	uint32_t room = 0;
+	uint32_t room = 0, count = length / PAGE_SIZE;
 
-	for (uint32_t page = page_of(STACK_START); page-- > 0;) {
+	for (uint32_t page = page_of(STACK_START); count > 0 && page-- > 0;) {
 		uint32_t word = space->mapped[page / 32];
 		bool is_needed = word == 0 && room + 32 <= count;
 
@@ -29,24 +28,32 @@ static uint32_t find_room(const struct space *space, uint32_t count)
 			room = is_mapped(space, page) ? 0 : room + 1;
 		}
 		if (room == count)
-			return page;
+			return SPACE_START + page * PAGE_SIZE;
 	}
-	return SLOT_PAGES;
+	return 0;
 }
 
-/* A length of 0, or more than the slot, has no room. */
-int space_map_anywhere(struct space *space, uint32_t length, unsigned protection)
+/* Nothing tells one part of the slot from another, so what is mapped after a part is like it. */
+int space_extend(struct space *space, uint32_t end, uint32_t more)
 {
-	uint32_t page = SLOT_PAGES;
+	return space_map(space, end, more, SPACE_PROTECTION);
+}
 
-	if (length > 0 && length <= SLOT_SIZE)
-		page = find_room(space, (length + PAGE_SIZE - 1) / PAGE_SIZE);
-	if (page == SLOT_PAGES)
+/* There is one slot, so the bytes are copied in it. */
+int space_move(struct space *space, uint32_t from, uint32_t old_length, uint32_t to,
+	       uint32_t length)
+{
+	if (space_map(space, to, length, SPACE_PROTECTION) != 0)
 		return -ENOMEM;
-	uint32_t address = SPACE_START + page * PAGE_SIZE;
+	memcpy(space->slot + (to - SPACE_START), space->slot + (from - SPACE_START), old_length);
+	space_unmap(space, from, old_length);
+	return to;
+}
 
-	space_map(space, address, length, protection);
-	return address;
+/* Memory that is mapped is all there is: what would come at the next touch is made now. */
+void space_forget(struct space *space, uint32_t start, uint32_t end)
+{
+	memset(space->slot + (start - SPACE_START), 0, end - start);
 }
 
 /* Pages outside the slot are not mapped, which is what unmapping them wants. */
@@ -90,7 +97,7 @@ bool space_next_range(const struct space *space, struct space_range *range)
 	if (range->start < SPACE_START + first * PAGE_SIZE)
 		range->start = SPACE_START + first * PAGE_SIZE;
 	range->end = SPACE_START + page * PAGE_SIZE;
-	range->protection = SPACE_PROTECTION;
+	range->flags = SPACE_PROTECTION;
 	return true;
 }
 

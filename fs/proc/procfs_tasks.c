@@ -81,9 +81,9 @@ static void show_statm(struct procfs_text *text, const struct task *task)
 	if (task->space && procfs_shared)
 		shared = procfs_shared(task->space);
 	for (; task->space && space_next_range(task->space, &range); range.start = range.end) {
-		if (range.protection & SPACE_WRITE)
-			data += range.is_shared ? 0 : range.end - range.start;
-		else if (range.protection & SPACE_EXECUTE)
+		if (range.flags & SPACE_WRITE)
+			data += range.flags & RANGE_SHARED ? 0 : range.end - range.start;
+		else if (range.flags & SPACE_EXECUTE)
 			code += range.end - range.start;
 	}
 	procfs_print(text, "%u %u %u %u 0 %u 0\n", memory_of(task) / PAGE_SIZE,
@@ -114,7 +114,7 @@ static uint32_t pinned_of(const struct task *task)
 	uint32_t pinned = 0;
 
 	for (; task->space && space_next_range(task->space, &range); range.start = range.end)
-		pinned += range.is_pinned ? range.end - range.start : 0;
+		pinned += range.flags & RANGE_PINNED ? range.end - range.start : 0;
 	return pinned;
 }
 
@@ -171,10 +171,9 @@ static void show_range(struct procfs_text *text, const struct space *space,
 	bool is_stack = range->end == space_stack_top(space);
 
 	procfs_print(text, "%08x-%08x %c%c%c%c %08x 00:00 0 ", range->start, range->end,
-		     range->protection & SPACE_READ ? 'r' : '-',
-		     range->protection & SPACE_WRITE ? 'w' : '-',
-		     range->protection & SPACE_EXECUTE ? 'x' : '-', range->is_shared ? 's' : 'p',
-		     range->index * PAGE_SIZE);
+		     range->flags & SPACE_READ ? 'r' : '-', range->flags & SPACE_WRITE ? 'w' : '-',
+		     range->flags & SPACE_EXECUTE ? 'x' : '-',
+		     range->flags & RANGE_SHARED ? 's' : 'p', range->index * PAGE_SIZE);
 	if (is_stack || !procfs_name_range)
 		procfs_print(text, "%s\n", is_stack ? "                         [stack]" : "");
 	else

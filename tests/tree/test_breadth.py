@@ -27,7 +27,7 @@ TAKEN = {
     "labs/lesson2/tick_tax.c": "the same",
     "labs/lesson3/trace_command.c": "lesson 3's measurement",
     "kernel/linux/process/one_task.c": "goes with one program at a time: kernel/process/single.c",
-    "kernel/linux/memory/calls_slot.c": "goes with the space of one slot",
+    "kernel/linux/memory/map_slot.c": "goes with the space of one slot",
     "mm/space_slot_map.c": "the same",
 }
 

@@ -15,8 +15,6 @@
 #include "mm/page_alloc.h"
 #include "mm/space_layout.h"
 
-#define HIGHEST (STACK_END - STACK_LIMIT - STACK_GAP) /* as mmap */
-
 /* An interpreter that is to be loaded: two pages. */
 struct library {
 	char name[PAGE_SIZE];
@@ -58,7 +56,7 @@ static uint32_t high_place(const struct elf_image *library)
 		if (elf_is_loaded(each) && each->vaddr + each->memsz > end)
 			end = each->vaddr + each->memsz;
 	}
-	return (HIGHEST - end) & -PAGE_SIZE;
+	return (MAP_HIGHEST - end) & -PAGE_SIZE;
 }
 
 /* Opens the interpreter and checks it. On success the file is the caller's. */

@@ -33,8 +33,6 @@
 #include "mm/space_map.h"
 #include "mm/user_copy.h"
 
-#define HIGHEST (STACK_END - STACK_LIMIT - STACK_GAP) /* as mmap */
-
 struct segment {
 	struct memory_object object; /* first: the two have one address */
 	struct memory_object *file;
@@ -139,7 +137,7 @@ static int place(uint32_t address, uint32_t length, uint32_t flags)
 	if (!address && (flags & SHM_REMAP))
 		return -EINVAL;
 	if (!address) {
-		address = area_gap(current->space, SPACE_LOWEST, HIGHEST, length);
+		address = space_gap(current->space, length);
 		return address ? (int32_t)address : -ENOMEM;
 	}
 	if (address % PAGE_SIZE && !(flags & SHM_RND))

@@ -6,7 +6,7 @@
 #include "kernel/linux/memory/limits.h"
 
 #include "fs/files.h"
-#include "kernel/linux/memory/calls.h"
+#include "kernel/linux/memory/mapping.h"
 #include "kernel/process/process.h"
 #include "kernel/task/sched.h"
 #include "mm/area.h"
@@ -32,6 +32,8 @@ const uint32_t usual_stack = STACK_USUAL;
 #define DATA_MASK (SPACE_WRITE | AREA_SHARED | AREA_STACK)
 #define DATA	  SPACE_WRITE
 
+/* Would the resource, of this size now, be larger than its limit with `more` bytes? Written so that
+ * no sum wraps around. */
 static bool is_beyond(uint32_t resource, uint32_t size, uint32_t more)
 {
 	uint32_t limit = current->process->files->limits[resource].soft;
@@ -42,15 +44,10 @@ static bool is_beyond(uint32_t resource, uint32_t size, uint32_t more)
 /* How many bytes of areas are in [start, end) whose flags, as far as in `mask`, are these. */
 static uint32_t bytes_in(uint32_t start, uint32_t end, uint32_t mask, uint32_t flags)
 {
-	const struct area *area;
 	uint32_t bytes = 0;
 
-	while (start < end && (area = area_from(current->space, start)) && area_start(area) < end) {
-		uint32_t from = start > area_start(area) ? start : area_start(area);
-
-		start = end < area->end ? end : area->end;
-		bytes += (area->flags & mask) == flags ? start - from : 0;
-	}
+	FOR_EACH_PART(part, current->space, start, end)
+	bytes += (part.flags & mask) == flags ? part.end - part.start : 0;
 	return bytes;
 }
 

@@ -11,12 +11,11 @@
  */
 #include "kernel/linux/memory/pinned.h"
 
-#include "kernel/lib/errno.h"
-#include "kernel/process/process.h"
-#include "kernel/syscall/syscall.h"
+#include "kernel/linux/call.h"
 #include "mm/area.h"
 #include "mm/fault.h"
 #include "mm/large_page.h"
+#include "mm/space_map.h"
 
 #define AREA_MARKED 512u
 
@@ -57,24 +56,22 @@ static int pin_part(struct space *space, uint32_t start, uint32_t end, uint32_t 
 	return area_protect(space, start, end, protection);
 }
 
-/* All areas in the range, up to the first hole if `whole`. Large pages stay without it, as on
- * Linux. */
+/* Each part of areas in the range, up to the first hole if `whole`. Large pages stay without it, as
+ * on Linux. */
 static int pin(struct space *space, uint32_t start, uint32_t end, uint32_t pinned, bool whole)
 {
-	const struct area *area;
+	uint32_t reached = start;
 
-	while (start < end && (area = area_from(space, start)) && area_start(area) < end) {
-		uint32_t from = start > area_start(area) ? start : area_start(area);
-		uint32_t to = end < area->end ? end : area->end;
-
-		if (from > start && whole)
+	FOR_EACH_PART(part, space, start, end)
+	{
+		if (part.start > reached && whole)
 			return -ENOMEM;
-		start = to;
-		if (!(area->flags & AREA_LARGE) && (area->flags & AREA_PINNED) != pinned &&
-		    pin_part(space, from, to, pinned) != 0)
+		reached = part.end;
+		if (!(part.flags & AREA_LARGE) && (part.flags & AREA_PINNED) != pinned &&
+		    pin_part(space, part.start, part.end, pinned) != 0)
 			return -ENOMEM;
 	}
-	return start < end && whole ? -ENOMEM : 0;
+	return reached < end && whole ? -ENOMEM : 0;
 }
 
 void pin_areas(uint32_t start, uint32_t end, bool pinned, bool populated)
@@ -87,6 +84,8 @@ void pin_areas(uint32_t start, uint32_t end, bool pinned, bool populated)
 		populate(start, end);
 }
 
+/* mlock's range is rounded out to pages. -EINVAL if it wraps around, -ENOMEM at the first hole;
+ * what is before that is pinned. */
 static int pin_range(const struct trap_frame *frame, uint32_t pinned, bool populated)
 {
 	uint32_t start = frame->ebx & -PAGE_SIZE;
@@ -99,17 +98,16 @@ static int pin_range(const struct trap_frame *frame, uint32_t pinned, bool popul
 	return error || !populated ? error : populate(start, end);
 }
 
-CALL(sys_mlock, pin_range(frame, AREA_PINNED, true))
-CALL(sys_munlock, pin_range(frame, 0, false))
-CALL(sys_mlock2,
-     frame->edx & ~MLOCK_ONFAULT ? -EINVAL : pin_range(frame, AREA_PINNED, frame->edx == 0))
+SYSCALL(150, sys_mlock, "xd", pin_range(frame, AREA_PINNED, true))
+SYSCALL(151, sys_munlock, "xd", pin_range(frame, 0, false))
+SYSCALL(376, sys_mlock2, "xdx",
+	frame->edx & ~MLOCK_ONFAULT ? -EINVAL : pin_range(frame, AREA_PINNED, frame->edx == 0))
 
 /* What cannot be populated is left out: only mlock says so. */
-static int sys_mlockall(struct trap_frame *frame)
+SYSCALL_DEFINE(152, sys_mlockall, "x")
 {
 	struct space *space = current->space;
 	uint32_t flags = frame->ebx;
-	const struct area *area;
 
 	if ((flags & ~(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT)) || flags == 0 ||
 	    flags == MCL_ONFAULT)
@@ -123,19 +121,14 @@ static int sys_mlockall(struct trap_frame *frame)
 
 	if (error || (flags & MCL_ONFAULT))
 		return error;
-	for (uint32_t at = 0; at < STACK_END && (area = area_from(space, at)); at = area->end)
-		populate(at > area_start(area) ? at : area_start(area), area->end);
+	FOR_EACH_PART(part, space, 0, STACK_END)
+	populate(part.start, part.end);
 	return 0;
 }
 
-static int sys_munlockall(struct trap_frame *frame)
+/* Areas that come later are not pinned either. */
+SYSCALL_DEFINE(153, sys_munlockall, "")
 {
 	current->space->pinning = 0;
 	return pin(current->space, 0, STACK_END, 0, false);
 }
-
-static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 150, "mlock", "xd", sys_mlock },	{ 151, "munlock", "xd", sys_munlock },
-	{ 152, "mlockall", "x", sys_mlockall }, { 153, "munlockall", "", sys_munlockall },
-	{ 376, "mlock2", "xdx", sys_mlock2 },
-};

@@ -1,4 +1,13 @@
-/* /proc/PID/smaps, and whose memory the lines of /proc/PID/maps are: proc(5) has the formats. */
+/*
+ * /proc/PID/smaps, and whose memory the lines of /proc/PID/maps are: proc(5) has the formats.
+ *
+ * A space is another task's, and nothing locks it: the next range is found by its address.
+ *
+ *	Rss	pages of memory that the range maps: its object's, and copies
+ *	Pss	of each page the part of one of those that map it
+ *	Private	what only this space maps; Shared is the rest
+ *	Dirty	written to, or no object's
+ */
 #include <stddef.h>
 
 #include "fs/path_page.h"
@@ -10,30 +19,42 @@
 #include "kernel/cpu/memory_layout.h"
 #include "kernel/process/page_fault.h"
 #include "kernel/task/task.h"
+#include "mm/area.h"
 #include "mm/large_page.h"
 #include "mm/memory_object.h"
 #include "mm/page_cache.h"
+#include "mm/space_layout.h"
 #include "mm/space_map.h"
 #include "mm/zones.h"
 
 #define SMAPS_ORDER 5 /* pages: some 200 ranges */
 #define LARGE_KIB   (LARGE_PAGE / 1024)
 
+/* Does the range have a part of what brk has set? */
+static bool is_heap(const struct space *space, const struct space_range *range)
+{
+	return space->heap_start < space->heap_end && !range->object &&
+	       range->start <= space->heap_end && range->end > space->heap_start;
+}
+
+/* [heap] is the program's heap, as on Linux; memory of no object has no name, nor has an object
+ * without one. */
 void procfs_name_range(struct procfs_text *text, const struct space *space,
 		       const struct space_range *range)
 {
-	const struct memory_object *object = range->object;
+	struct memory_object *object = range->object;
 	char *path = object && object->ops->describe ? path_page() : NULL;
 
 	if (path)
 		object->ops->describe(object, path, PATH_MAX);
-	if (path || range->is_heap)
+	if (path || is_heap(space, range))
 		procfs_print(text, "%25s%s", "", path ? path : "[heap]");
 	procfs_print(text, "\n");
 	if (path)
 		path_page_free(path);
 }
 
+/* Bytes of pages that are objects': of files, and of shared memory. */
 uint32_t procfs_shared(const struct space *space)
 {
 	struct space_range range = { .end = 0 };
@@ -47,6 +68,7 @@ uint32_t procfs_shared(const struct space *space)
 	return shared;
 }
 
+/* The lines that follow a range's line of maps. Sizes are in KiB; there is no swap space. */
 static void show_use(struct procfs_text *text, const struct space *space,
 		     const struct space_range *range)
 {
@@ -72,15 +94,16 @@ static void show_use(struct procfs_text *text, const struct space *space,
 		{ "Private_Hugetlb:", use.large_pool[0] },
 		{ "Swap:", 0 },
 		{ "SwapPss:", 0 },
-		{ "Locked:", range->is_pinned ? use.share : 0 },
+		{ "Locked:", range->flags & AREA_PINNED ? use.share : 0 },
 	};
 
 	for (unsigned i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
 		procfs_print(text, "%-15s %8u kB\n", lines[i].name, lines[i].bytes / 1024);
-	procfs_print(text, "VmFlags:%s%s%s%s%s%s\n", range->protection & SPACE_READ ? " rd" : "",
-		     range->protection & SPACE_WRITE ? " wr" : "",
-		     range->protection & SPACE_EXECUTE ? " ex" : "", range->is_shared ? " sh" : "",
-		     range->grows ? " gd" : "", range->is_pinned ? " lo" : "");
+	procfs_print(
+	    text, "VmFlags:%s%s%s%s%s%s\n", range->flags & SPACE_READ ? " rd" : "",
+	    range->flags & SPACE_WRITE ? " wr" : "", range->flags & SPACE_EXECUTE ? " ex" : "",
+	    range->flags & AREA_SHARED ? " sh" : "", range->flags & AREA_STACK ? " gd" : "",
+	    range->flags & AREA_PINNED ? " lo" : "");
 }
 
 static void show_smaps(struct procfs_text *text, const struct task *task)
@@ -88,6 +111,7 @@ static void show_smaps(struct procfs_text *text, const struct task *task)
 	procfs_show_ranges(text, task, show_use);
 }
 
+/* Free blocks of 4 MiB: of the largest order that the page allocator has. */
 static uint32_t free_blocks(void)
 {
 	bool enabled = interrupts_disable();
@@ -130,6 +154,7 @@ uint32_t procfs_cached_pages(void)
 
 PROCFS_SHOW(show_areas_most, "%u\n", space_areas_most)
 
+/* A space that has more areas already keeps them. */
 static int store_areas_most(const void *unused, const char *line)
 {
 	uint64_t number;

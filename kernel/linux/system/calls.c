@@ -12,7 +12,7 @@
 #include "kernel/lib/errno.h"
 #include "kernel/linux/time/processor_time.h"
 #include "kernel/linux/process/limits.h"
-#include "kernel/linux/memory/calls.h"
+#include "kernel/linux/memory/mapping.h"
 #include "kernel/cpu/machine.h"
 #include "kernel/process/names.h"
 #include "kernel/report/printk.h"

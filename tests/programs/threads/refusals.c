@@ -53,6 +53,19 @@ static void giving_up(void)
 	close(file);
 }
 
+/* The old mmap takes no more of a protection than the new one: none of these bits pins the memory.
+ */
+static void old_mmap(void)
+{
+	const unsigned long arguments[] = {
+		0, PAGE, 0xfff8 | PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0
+	};
+	void *memory = (void *)syscall(SYS_mmap, arguments);
+
+	say("old mmap", error_of(madvise(memory, PAGE, MADV_DONTNEED)));
+	munmap(memory, PAGE);
+}
+
 /* A time of day is only for calls that take a time which is not a distance. */
 static void futex_clocks(void)
 {
@@ -171,6 +184,7 @@ void part_refusals(void)
 {
 	lengths();
 	giving_up();
+	old_mmap();
 	futex_clocks();
 	handlers();
 	offsets();

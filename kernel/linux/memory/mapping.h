@@ -1,0 +1,57 @@
+/* The arguments of mmap, and the functions that the calls about memory share. Lessons 3 to 5, with
+ * a space that is one slot, and lesson 6 have their own function for what mmap does: map_slot.c,
+ * map_areas.c. */
+#pragma once
+
+#include <stdint.h>
+
+#include "kernel/abi/mman.h"
+#include "kernel/lib/errno.h"
+#include "kernel/lib/optional.h"
+#include "kernel/task/task.h"
+#include "mm/space_map.h"
+#include "kernel/cpu/memory_layout.h"
+
+/* mmap's arguments, as the old call has them in memory. */
+struct mapping {
+	uint32_t address, length, protection, flags;
+	int descriptor;
+	uint32_t offset; /* in pages */
+};
+
+struct file;
+
+/* Maps it into the current task's space. The flags and the length are valid. The file is held by
+ * the caller; NULL: MAP_ANONYMOUS. Returns the address, or a negated errno. May sleep. */
+int memory_map(const struct mapping *mapping, struct file *file);
+
+/* The address where the mapping goes, or a negated errno. The length is rounded up to units, which
+ * are pages or large pages, and so is the address that the program wishes. */
+static inline int mapping_place(const struct mapping *mapping, uint32_t length, uint32_t unit)
+{
+	struct space *space = current->space;
+	uint32_t more = unit - PAGE_SIZE, address = (mapping->address + more) & -unit;
+	bool is_free = address && space_is_free(space, address, length);
+
+	if (mapping->flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) {
+		if (!space_can_hold(address, length))
+			return -ENOMEM;
+		return is_free || (mapping->flags & MAP_FIXED) ? (int32_t)address : -EEXIST;
+	}
+	if (is_free)
+		return address;
+	address = space_gap(space, length + more);
+	return address ? (int32_t)((address + more) & -unit) : -ENOMEM;
+}
+
+/* mprotect with PROT_GROWSDOWN: of an area that grows downwards all that is below `start`, too. The
+ * new start; 0 if it is another area. */
+uint32_t start_of_stack(uint32_t start, uint32_t end) OPTIONAL;
+
+/* Numbers of setrlimit: of the heap and private memory, of the stack, and of all memory. */
+#define LIMIT_DATA  2
+#define LIMIT_STACK 3
+#define LIMIT_SPACE 9
+
+/* The stack's limit that getrlimit returns, in bytes, until a program has set it. */
+extern const uint32_t usual_stack;
