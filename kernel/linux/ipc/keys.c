@@ -1,12 +1,12 @@
-/* Keys and ids of System V's semaphores, messages and shared memory: a list of each kind. Ids are
- * given in order, so that one that was removed is not found again for a long time. */
+/* Keys, ids and common commands of System V's semaphores, messages and shared memory: a list of
+ * each kind. Ids are given in order, so that one that was removed is not found again for a long
+ * time. There is one user, root, so permissions are kept and shown, but refuse nothing. */
 #include "kernel/linux/ipc/keys.h"
 
 #include "fs/vfs/wall_time.h"
 #include "kernel/lib/divide.h"
 #include "kernel/lib/errno.h"
-#include "kernel/process/process.h"
-#include "mm/user_copy.h"
+#include "kernel/lib/string.h"
 
 #define SECOND 1000000000u
 
@@ -15,81 +15,55 @@ uint64_t ipc_now(void)
 	return divide64(time_wall_ns(), SECOND, NULL);
 }
 
-int32_t ipc_caller(void)
-{
-	return current->process->leader->task->pid;
-}
-
 struct ipc *ipc_find(const struct ipc_kind *kind, int32_t id)
 {
-	for (struct list *link = kind->all.next; link != &kind->all; link = link->next)
-		if (list_entry(link, struct ipc, link)->id == id)
-			return list_entry(link, struct ipc, link);
+	list_for_each (struct ipc, ipc, &kind->all, link)
+		if (ipc->id == id)
+			return ipc;
 	return NULL;
 }
 
-struct ipc *ipc_at(const struct ipc_kind *kind, uint32_t index)
+/* ---- semget, msgget, shmget ---- */
+
+static struct ipc *ipc_find_key(const struct ipc_kind *kind, int32_t key)
 {
-	struct list *link = kind->all.next;
-
-	while (link != &kind->all && index-- > 0)
-		link = link->next;
-	return link != &kind->all ? list_entry(link, struct ipc, link) : NULL;
-}
-
-int ipc_give_info(const struct ipc_kind *kind, uint32_t address, const uint32_t *words,
-		  uint32_t size)
-{
-	int highest = kind->count > 0 ? kind->count - 1 : 0;
-
-	return give(address, words, size) != 0 ? -EFAULT : highest;
-}
-
-/* It may be gone after the copy, which may sleep. */
-int ipc_give_state_at(const struct ipc_kind *kind, uint32_t index, uint32_t address,
-		      ipc_give_state *give_state)
-{
-	const struct ipc *found = ipc_at(kind, index);
-	int32_t id = found ? found->id : -EINVAL;
-	int error = found ? give_state(found, address) : 0;
-
-	return error ? error : id;
-}
-
-static struct ipc *find_key(const struct ipc_kind *kind, int32_t key)
-{
-	for (struct list *link = kind->all.next; link != &kind->all; link = link->next)
-		if (list_entry(link, struct ipc, link)->permission.key == key)
-			return list_entry(link, struct ipc, link);
+	list_for_each (struct ipc, ipc, &kind->all, link)
+		if (key != IPC_PRIVATE && ipc->permission.key == key)
+			return ipc;
 	return NULL;
 }
 
-static int add(struct ipc_kind *kind, int32_t key, uint32_t size, uint32_t mode, struct ipc **made)
+/* Returns the new one's id, or an error. */
+static int ipc_add(struct ipc_kind *kind, int32_t key, uint32_t size, uint32_t mode)
 {
-	struct ipc *ipc = size > 0 && kind->count < kind->most ? kind->make(size) : NULL;
-
-	if (size == 0)
+	if (size == 0 || size > INT32_MAX)
 		return -EINVAL;
+	struct ipc *ipc = kind->count < kind->most ? kind->make(size) : NULL;
+
 	if (!ipc)
 		return kind->count < kind->most ? -ENOMEM : -ENOSPC;
 	do
 		kind->last_id = (kind->last_id + 1) & INT32_MAX;
 	while (ipc_find(kind, kind->last_id));
 	ipc->id = kind->last_id;
+	ipc->size = size;
+	ipc->changed = ipc_now();
 	ipc->permission = (struct linux_ipc){ .key = key, .mode = mode & IPC_MODES };
 	list_append(&kind->all, &ipc->link);
 	kind->count++;
-	*made = ipc;
-	return 0;
+	return ipc->id;
 }
 
-int ipc_get(struct ipc_kind *kind, int32_t key, uint32_t size, uint32_t flags, struct ipc **found)
+int ipc_get(struct ipc_kind *kind, int32_t key, uint32_t size, uint32_t flags)
 {
-	*found = key == IPC_PRIVATE ? NULL : find_key(kind, key);
-	if (*found)
-		return (flags & IPC_CREAT) && (flags & IPC_EXCL) ? -EEXIST : 0;
-	return key == IPC_PRIVATE || (flags & IPC_CREAT) ? add(kind, key, size, flags, found)
-							 : -ENOENT;
+	const struct ipc *found = ipc_find_key(kind, key);
+
+	if (!found)
+		return key == IPC_PRIVATE || flags & IPC_CREAT ? ipc_add(kind, key, size, flags)
+							       : -ENOENT;
+	if (flags & IPC_CREAT && flags & IPC_EXCL)
+		return -EEXIST;
+	return size <= found->size ? found->id : -EINVAL;
 }
 
 void ipc_remove(struct ipc_kind *kind, struct ipc *ipc)
@@ -98,9 +72,79 @@ void ipc_remove(struct ipc_kind *kind, struct ipc *ipc)
 	kind->count--;
 }
 
-void ipc_set(struct ipc *ipc, struct linux_ipc wanted)
+/* ---- semctl, msgctl, shmctl ---- */
+
+/* Returns 0 or -EFAULT. */
+static int ipc_give_state(const struct ipc_kind *kind, const struct ipc *ipc, uint32_t address)
 {
-	ipc->permission.owner = wanted.owner;
-	ipc->permission.group = wanted.group;
-	ipc->permission.mode = wanted.mode & IPC_MODES;
+	union ipc_state state;
+
+	memset(&state, 0, sizeof(state));
+	kind->get_state(ipc, &state);
+	state.permission = ipc->permission;
+	return give(address, &state, kind->state_size);
+}
+
+/* IPC_STAT by a number from 0 on, in place of an id. Returns the id: it may be gone after the copy,
+ * which may sleep. */
+static int ipc_give_state_at(const struct ipc_kind *kind, uint32_t index, uint32_t address)
+{
+	list_for_each (struct ipc, ipc, &kind->all, link)
+		if (index-- == 0) {
+			int32_t id = ipc->id;
+
+			return ipc_give_state(kind, ipc, address) ?: id;
+		}
+	return -EINVAL;
+}
+
+/* Bits of a mode that are not permissions say what has become of it, and stay. */
+static int ipc_set_state(const struct ipc_kind *kind, int32_t id, uint32_t address)
+{
+	union ipc_state wanted;
+
+	if (copy_from_user(&wanted, address, kind->state_size) != 0)
+		return -EFAULT;
+	struct ipc *ipc = ipc_find(kind, id);
+
+	if (!ipc)
+		return -EINVAL;
+	ipc->permission.owner = wanted.permission.owner;
+	ipc->permission.group = wanted.permission.group;
+	ipc->permission.mode &= ~IPC_MODES;
+	ipc->permission.mode |= wanted.permission.mode & IPC_MODES;
+	ipc->changed = ipc_now();
+	if (kind->set_state)
+		kind->set_state(ipc, &wanted);
+	return 0;
+}
+
+/* Returns the highest index that ipc_give_state_at takes, or 0. */
+static int ipc_give_info(const struct ipc_kind *kind, uint32_t address, bool of_use)
+{
+	uint32_t words[IPC_INFO_WORDS] = { 0 };
+	int highest = kind->count > 0 ? kind->count - 1 : 0;
+	uint32_t count = kind->info(words, of_use);
+
+	return give(address, words, count * sizeof(words[0])) ?: highest;
+}
+
+int ipc_control(struct ipc_kind *kind, int32_t id, uint32_t command, uint32_t address)
+{
+	bool is_info = command == kind->stat + 1;
+
+	if (command == IPC_SET)
+		return ipc_set_state(kind, id, address);
+	if (command == IPC_INFO || is_info)
+		return ipc_give_info(kind, address, is_info);
+	if (command == kind->stat || command == kind->stat + 2)
+		return ipc_give_state_at(kind, id, address);
+	struct ipc *ipc = ipc_find(kind, id);
+
+	if (!ipc || (command != IPC_STAT && command != IPC_RMID))
+		return -EINVAL;
+	if (command == IPC_STAT)
+		return ipc_give_state(kind, ipc, address);
+	kind->remove(ipc);
+	return 0;
 }

@@ -1,57 +1,78 @@
-/* Keys and ids of System V's semaphores, messages and shared memory. */
+/*
+ * Common to System V's semaphores, messages and shared memory: keys and ids, permissions, and the
+ * commands of semctl, msgctl and shmctl (ipc(5)).
+ *
+ *	struct ipc_kind		semaphore sets, message queues, or segments
+ *	  struct ipc		one of them, found by its id, or (semget and its like) by its key
+ *
+ * All functions are called by system calls. Copies from and to a program sleep, and whatever has an
+ * id may be removed meanwhile: so it is looked up after the last copy.
+ */
 #pragma once
 
-#include "kernel/abi/ipc.h"
-#include "kernel/lib/list.h"
-#include "kernel/syscall/syscall.h"
+#include "kernel/abi/shm.h"
+#include "kernel/linux/call.h"
+#include "kernel/linux/list_each.h"
 
-/* Something that has a key and an id: the first member of its structure. */
+/* What has a key and an id. */
 struct ipc {
 	struct list link;
 	int32_t id;
+	uint32_t size;	  /* semaphores of a set; bytes of a segment */
+	uint64_t changed; /* seconds since 1970: when it was made, or IPC_SET was done */
 	struct linux_ipc permission;
 };
+
+/* What IPC_STAT gives and IPC_SET takes. */
+union ipc_state {
+	struct linux_ipc permission;
+	struct linux_semaphores semaphores;
+	struct linux_messages messages;
+	struct linux_shm segment;
+};
+
+#define IPC_INFO_WORDS 10u /* of struct seminfo, the longest */
 
 /* All of one kind. */
 struct ipc_kind {
 	struct list all;
 	int32_t last_id;
 	uint32_t count, most;
+	/* The command SEM_STAT, or its like; the next one is SEM_INFO, and then SEM_STAT_ANY. */
+	uint32_t stat;
+	uint32_t state_size; /* of the kind's member of union ipc_state */
+
 	/* Makes one, of a size that only its kind knows. NULL without memory. */
 	struct ipc *(*make)(uint32_t size);
+	/* IPC_RMID: ends all waits for it; calls ipc_remove when nothing needs it any more. */
+	void (*remove)(struct ipc *ipc);
+	/* Fills in the state, which was zeroed, except for the permission. */
+	void (*get_state)(const struct ipc *ipc, union ipc_state *state);
+	/* What IPC_SET takes besides the permission. NULL: nothing. */
+	void (*set_state)(struct ipc *ipc, const union ipc_state *wanted);
+	/* IPC_INFO, or (of_use) SEM_INFO and its like: fills in the words, which were zeroed, and
+	 * returns how many the structure has. */
+	uint32_t (*info)(uint32_t *words, bool of_use);
 };
 
-#define IPC_KIND(name, most, make) { LIST_EMPTY((name).all), -1, 0, most, make }
+/* The first fields of a kind without anything. */
+#define IPC_KIND(name) .all = LIST_EMPTY((name).all), .last_id = -1
 
 /* The one with an id, or NULL. */
 struct ipc *ipc_find(const struct ipc_kind *kind, int32_t id);
 
-/* semget and its like: the one with the key, or a new one. -EEXIST, -ENOENT, -ENOSPC, -ENOMEM. */
-int ipc_get(struct ipc_kind *kind, int32_t key, uint32_t size, uint32_t flags, struct ipc **found);
+/* semget and its like: the id of the one with the key, or of a new one. -EEXIST, -ENOENT, -ENOSPC,
+ * -ENOMEM; -EINVAL for a size of 0, or more than an existing one has. */
+int ipc_get(struct ipc_kind *kind, int32_t key, uint32_t size, uint32_t flags);
 
-/* Number `index` of a kind, or NULL. */
-struct ipc *ipc_at(const struct ipc_kind *kind, uint32_t index);
-
-/* IPC_INFO and its like: gives words of numbers, and returns the highest index, or 0. */
-int ipc_give_info(const struct ipc_kind *kind, uint32_t address, const uint32_t *words,
-		  uint32_t size);
-
-/* Gives a program the state of one: 0 or -EFAULT. */
-typedef int ipc_give_state(const struct ipc *ipc, uint32_t address);
-
-/* IPC_STAT by a number from 0 on (SEM_STAT and its like): returns the id, or -EINVAL. */
-int ipc_give_state_at(const struct ipc_kind *kind, uint32_t index, uint32_t address,
-		      ipc_give_state *give_state);
+/* The commands that semctl, msgctl and shmctl share; -EINVAL for others. */
+int ipc_control(struct ipc_kind *kind, int32_t id, uint32_t command, uint32_t address);
 
 /* Nobody finds it any more. */
 void ipc_remove(struct ipc_kind *kind, struct ipc *ipc);
 
-/* What IPC_SET takes of the program's structure. */
-void ipc_set(struct ipc *ipc, struct linux_ipc wanted);
-
-/* Seconds since 1970, and the pid of the current program. */
+/* Seconds since 1970. */
 uint64_t ipc_now(void);
-int32_t ipc_caller(void);
 
 /* Calls by their number in EBX; -ENOSYS for others. */
 int semaphore_call(const struct trap_frame *frame);

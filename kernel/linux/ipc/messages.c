@@ -2,20 +2,20 @@
  * System V's messages (msgget(2), msgsnd(2), msgrcv(2), msgctl(2)): queues of messages that have a
  * type, by which a receiver may choose.
  *
+ *	msgsnd	copies a message; puts it into the queue, or waits until that has room
+ *	msgrcv	takes the first message of a type, or waits for one; copies it to the program
+ *
  * A queue is looked up again after each wait, since it may have been removed. Copies from and to
  * programs sleep: then the message is in no queue. Called by system calls only.
  */
-#include <stdbool.h>
-
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 #include "kernel/linux/ipc/keys.h"
-#include "kernel/task/wait.h"
 #include "mm/kmalloc.h"
-#include "mm/user_copy.h"
 
 #define WAITS 1 /* a result: it cannot be done now */
 
+/* One that was sent: in a queue, or with the call that copies it. */
 struct message {
 	struct list link;
 	int32_t type;
@@ -23,49 +23,103 @@ struct message {
 	char bytes[];
 };
 
+/* A message queue; the lengths of its messages are in `state`. */
 struct queue {
 	struct ipc ipc; /* the first member */
 	struct list messages;
 	struct linux_messages state; /* without the permission */
 };
 
-static struct ipc *make(uint32_t unused);
-
-static struct ipc_kind queues = IPC_KIND(queues, MSG_QUEUES, make);
-static struct wait_queue changed; /* wakes when a message came or went, or a queue */
+static struct wait_queue queues_changed; /* wakes when a message came or went, or a queue */
 static uint32_t changes;
+static struct ipc_kind queues;
 
-static struct ipc *make(uint32_t unused)
+/* All that wait look again: which of them can go on depends on types and lengths. */
+static void note_change(void)
+{
+	changes++;
+	wait_wake(&queues_changed);
+}
+
+/* ---- the kind ---- */
+
+/* A queue has no size of its own. */
+static struct ipc *queue_make(uint32_t unused)
 {
 	struct queue *queue = kmalloc(sizeof(*queue));
 
 	if (!queue)
 		return NULL;
 	queue->messages = (struct list)LIST_EMPTY(queue->messages);
-	queue->state = (struct linux_messages){ .changed = ipc_now(), .capacity = MSG_CAPACITY };
+	queue->state = (struct linux_messages){ .capacity = MSG_CAPACITY };
 	return &queue->ipc;
 }
 
-static int get(int32_t key, uint32_t flags)
+static void queue_get_state(const struct ipc *ipc, union ipc_state *state)
 {
-	struct ipc *found;
-	int error = ipc_get(&queues, key, 1, flags, &found);
-
-	return error ? error : found->id;
+	state->messages = ((const struct queue *)ipc)->state;
+	state->messages.changed = ipc->changed;
 }
 
-static void tell_change(void)
+/* With more capacity a sender may go on. */
+static void queue_set_state(struct ipc *ipc, const union ipc_state *wanted)
 {
-	changes++;
-	wait_wake(&changed);
+	((struct queue *)ipc)->state.capacity = wanted->messages.capacity;
+	note_change();
 }
+
+static void queue_remove(struct ipc *ipc)
+{
+	struct queue *queue = (struct queue *)ipc;
+
+	list_for_each_safe (struct message, message, &queue->messages, link)
+		kfree(message);
+	ipc_remove(&queues, ipc);
+	kfree(queue);
+	note_change();
+}
+
+/* Linux's struct msginfo; all that is not in use now is a limit. */
+static uint32_t queue_info(uint32_t *words, bool of_use)
+{
+	const uint32_t limits[] = { MSG_QUEUES * (MSG_CAPACITY / 1024),
+				    MSG_CAPACITY,
+				    MSG_LONGEST,
+				    MSG_CAPACITY,
+				    MSG_QUEUES,
+				    MSG_SEGMENT,
+				    MSG_CAPACITY,
+				    UINT16_MAX };
+
+	memcpy(words, limits, sizeof(limits));
+	if (of_use) {
+		words[0] = queues.count;
+		words[1] = words[6] = 0;
+		list_for_each (struct queue, queue, &queues.all, ipc.link) {
+			words[1] += queue->state.count;
+			words[6] += queue->state.bytes;
+		}
+	}
+	return sizeof(limits) / sizeof(limits[0]);
+}
+
+static struct ipc_kind queues = { IPC_KIND(queues),
+				  .most = MSG_QUEUES,
+				  .stat = MSG_STAT,
+				  .state_size = sizeof(struct linux_messages),
+				  .make = queue_make,
+				  .remove = queue_remove,
+				  .get_state = queue_get_state,
+				  .set_state = queue_set_state,
+				  .info = queue_info };
 
 /* ---- moving ---- */
 
-/* What is done with a queue, or WAITS. */
-typedef int attempt(struct queue *queue, void *context);
+/* Does something with a queue that does not sleep; WAITS: it cannot be done now. */
+typedef int queue_attempt(struct queue *queue, void *context);
 
-static int repeat(int32_t id, uint32_t flags, int refusal, attempt *attempt, void *context)
+/* Tries it until it can be done. Sleeps, except with IPC_NOWAIT: then the result is `refusal`. */
+static int repeat(int32_t id, uint32_t flags, int refusal, queue_attempt *attempt, void *context)
 {
 	int error = -EINVAL; /* if it is not there at first */
 
@@ -78,13 +132,14 @@ static int repeat(int32_t id, uint32_t flags, int refusal, attempt *attempt, voi
 			return result;
 		if (flags & IPC_NOWAIT)
 			return refusal;
-		if (wait_event(&changed, changes != seen) != 0)
+		if (wait_event(&queues_changed, changes != seen) != 0)
 			return -EINTR;
 		error = -EIDRM;
 	}
 }
 
-static int put(struct queue *queue, void *context)
+/* A queue_attempt of msgsnd. The number of messages is limited as well, since they may be empty. */
+static int put_message(struct queue *queue, void *context)
 {
 	struct message *message = context;
 
@@ -95,13 +150,13 @@ static int put(struct queue *queue, void *context)
 	queue->state.bytes += message->length;
 	queue->state.count++;
 	queue->state.sent = ipc_now();
-	queue->state.sender = ipc_caller();
-	tell_change();
+	queue->state.sender = calling_pid();
+	note_change();
 	return 0;
 }
 
 /* A program's message is its type, and its bytes. */
-static int send(int32_t id, uint32_t address, uint32_t length, uint32_t flags)
+static int message_send(int32_t id, uint32_t address, uint32_t length, uint32_t flags)
 {
 	int32_t type;
 
@@ -118,20 +173,21 @@ static int send(int32_t id, uint32_t address, uint32_t length, uint32_t flags)
 	int result = copy_from_user(message->bytes, address + sizeof(type), length) ? -EFAULT : 0;
 
 	if (!result)
-		result = repeat(id, flags, -EAGAIN, put, message);
+		result = repeat(id, flags, -EAGAIN, put_message, message);
 	if (result)
 		kfree(message);
 	return result;
 }
 
-struct request {
+/* What msgrcv asks for, and the message that it got, which is in no queue. */
+struct message_request {
 	int32_t type;
 	uint32_t length, flags;
 	struct message *found;
 };
 
 /* Type 0: the first message; a negative one: the first of the lowest type up to that number. */
-static bool is_wanted(const struct message *message, const struct request *request)
+static bool is_wanted_message(const struct message *message, const struct message_request *request)
 {
 	if (request->type < 0)
 		return -(int64_t)message->type >= request->type &&
@@ -142,15 +198,15 @@ static bool is_wanted(const struct message *message, const struct request *reque
 	       (message->type == request->type) == !(request->flags & MSG_EXCEPT);
 }
 
-static int take(struct queue *queue, void *context)
+/* A queue_attempt of msgrcv. -E2BIG: the message stays in the queue. */
+static int take_message(struct queue *queue, void *context)
 {
-	struct request *request = context;
-	struct list *link = queue->messages.next;
+	struct message_request *request = context;
 
 	request->found = NULL;
-	for (; link != &queue->messages; link = link->next)
-		if (is_wanted(list_entry(link, struct message, link), request))
-			request->found = list_entry(link, struct message, link);
+	list_for_each (struct message, message, &queue->messages, link)
+		if (is_wanted_message(message, request))
+			request->found = message;
 	if (!request->found)
 		return WAITS;
 	if (request->found->length > request->length && !(request->flags & MSG_NOERROR))
@@ -159,17 +215,17 @@ static int take(struct queue *queue, void *context)
 	queue->state.bytes -= request->found->length;
 	queue->state.count--;
 	queue->state.received = ipc_now();
-	queue->state.receiver = ipc_caller();
-	tell_change();
+	queue->state.receiver = calling_pid();
+	note_change();
 	return 0;
 }
 
 /* As Linux has it, a message that the program has no memory for is lost. */
-static int receive(int32_t id, uint32_t address, struct request *request)
+static int message_receive(int32_t id, uint32_t address, struct message_request *request)
 {
 	if ((int32_t)request->length < 0 || id < 0)
 		return -EINVAL;
-	int result = repeat(id, request->flags, -ENOMSG, take, request);
+	int result = repeat(id, request->flags, -ENOMSG, take_message, request);
 
 	if (result)
 		return result;
@@ -186,7 +242,7 @@ static int receive(int32_t id, uint32_t address, struct request *request)
 /* Where the message goes, and its type, are at the address in EDI. */
 static int receive_call(const struct trap_frame *frame)
 {
-	struct request request = { .length = frame->edx, .flags = frame->esi };
+	struct message_request request = { .length = frame->edx, .flags = frame->esi };
 	uint32_t words[2];
 
 	if (!frame->edi)
@@ -194,103 +250,21 @@ static int receive_call(const struct trap_frame *frame)
 	if (copy_from_user(words, frame->edi, sizeof(words)) != 0)
 		return -EFAULT;
 	request.type = words[1];
-	return receive(frame->ecx, words[0], &request);
+	return message_receive(frame->ecx, words[0], &request);
 }
 
-/* ---- msgctl ---- */
-
-static void remove(struct queue *queue)
-{
-	while (!list_is_empty(&queue->messages)) {
-		struct message *message = list_entry(queue->messages.next, struct message, link);
-
-		list_remove(&message->link);
-		kfree(message);
-	}
-	ipc_remove(&queues, &queue->ipc);
-	kfree(queue);
-	tell_change();
-}
-
-static int give_state(const struct ipc *ipc, uint32_t address)
-{
-	struct linux_messages state = ((const struct queue *)ipc)->state;
-
-	state.permission = ipc->permission;
-	return give(address, &state, sizeof(state));
-}
-
-/* Linux's struct msginfo; all that is not in use now is a limit. */
-static int give_info(uint32_t address, bool of_use)
-{
-	const struct ipc *each;
-	uint32_t messages = 0, bytes = 0;
-
-	for (uint32_t i = 0; (each = ipc_at(&queues, i)); i++) {
-		messages += ((const struct queue *)each)->state.count;
-		bytes += ((const struct queue *)each)->state.bytes;
-	}
-	const uint32_t words[] = {
-		of_use ? queues.count : MSG_QUEUES * (MSG_CAPACITY / 1024),
-		of_use ? messages : MSG_CAPACITY,
-		MSG_LONGEST,
-		MSG_CAPACITY,
-		MSG_QUEUES,
-		MSG_SEGMENT,
-		of_use ? bytes : MSG_CAPACITY,
-		UINT16_MAX,
-	};
-
-	return ipc_give_info(&queues, address, words, sizeof(words));
-}
-
-/* Searched after the copy, which may sleep. */
-static int set_state(int32_t id, uint32_t address)
-{
-	struct linux_messages wanted;
-
-	if (copy_from_user(&wanted, address, sizeof(wanted)) != 0)
-		return -EFAULT;
-	struct queue *queue = (struct queue *)ipc_find(&queues, id);
-
-	if (!queue)
-		return -EINVAL;
-	ipc_set(&queue->ipc, wanted.permission);
-	queue->state.capacity = wanted.capacity;
-	queue->state.changed = ipc_now();
-	tell_change();
-	return 0;
-}
-
-static int control(int32_t id, uint32_t command, uint32_t address)
-{
-	struct queue *queue = (struct queue *)ipc_find(&queues, id);
-
-	if (command == IPC_SET)
-		return set_state(id, address);
-	if (command == IPC_INFO || command == MSG_INFO)
-		return give_info(address, command == MSG_INFO);
-	if (command == MSG_STAT || command == MSG_STAT_ANY)
-		return ipc_give_state_at(&queues, id, address, give_state);
-	if (!queue || (command != IPC_STAT && command != IPC_RMID))
-		return -EINVAL;
-	if (command == IPC_STAT)
-		return give_state(&queue->ipc, address);
-	remove(queue);
-	return 0;
-}
-
+/* i386 has no calls for msgget and its like: ipc(2) means them by a number. */
 int message_call(const struct trap_frame *frame)
 {
 	switch (frame->ebx) {
 	case IPC_MSGSND:
-		return send(frame->ecx, frame->edi, frame->edx, frame->esi);
+		return message_send(frame->ecx, frame->edi, frame->edx, frame->esi);
 	case IPC_MSGRCV:
 		return receive_call(frame);
 	case IPC_MSGGET:
-		return get(frame->ecx, frame->edx);
+		return ipc_get(&queues, frame->ecx, 1, frame->edx);
 	case IPC_MSGCTL:
-		return control(frame->ecx, frame->edx & ~IPC_64, frame->edi);
+		return ipc_control(&queues, frame->ecx, frame->edx & ~IPC_64, frame->edi);
 	}
 	return -ENOSYS;
 }

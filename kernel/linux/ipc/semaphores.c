@@ -9,15 +9,11 @@
  * SEM_UNDO is noted for the program and taken back at its end. Called by system calls only, which
  * change a set without sleeping.
  */
-#include <stdbool.h>
-
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 #include "kernel/linux/ipc/keys.h"
 #include "kernel/linux/time/user_time64.h"
-#include "kernel/syscall/syscall.h"
 #include "kernel/task/time.h"
-#include "kernel/task/wait.h"
 #include "mm/kmalloc.h"
 #include "mm/pool.h"
 
@@ -27,20 +23,23 @@ struct semaphore {
 	int32_t value, pid; /* of the last program that changed it */
 };
 
+/* A set of semaphores (union semid_ds is what programs see of it). */
 struct set {
-	struct ipc ipc; /* the first member */
-	uint32_t count;
-	uint64_t operated, changed;
+	struct ipc ipc;	   /* the first member; its size is how many semaphores there are */
+	uint64_t operated; /* seconds since 1970; 0: never */
 	struct list sleepers;
 	struct semaphore semaphores[];
 };
 
+/* What one call asks for; the operations are a copy in the kernel. */
 struct request {
 	const struct linux_semaphore_operation *operations;
 	uint32_t count, blocked; /* the operation that it waits for */
 	int32_t pid;		 /* of the program */
 };
 
+/* A request that could not be done. It is on the stack of the task that waits, and leaves the list
+ * when it has a result. */
 struct sleeper {
 	struct list link;
 	struct request request;
@@ -48,6 +47,8 @@ struct sleeper {
 	int result; /* WAITS, until somebody has one for it */
 };
 
+/* The sum of what a program did to one semaphore with SEM_UNDO, negated: its end adds it. There is
+ * one for each semaphore that it has used so. */
 struct undo {
 	struct list link;
 	struct set *set;
@@ -56,45 +57,89 @@ struct undo {
 	int32_t change;
 };
 
-static struct ipc *make(uint32_t count);
-
-static struct ipc_kind sets = IPC_KIND(sets, SEM_SETS, make);
 static struct pool undo_pool = POOL_INITIALIZER(struct undo);
 static struct list undos = LIST_EMPTY(undos);
+static struct ipc_kind sets;
 
-static struct ipc *make(uint32_t count)
+/* ---- the kind ---- */
+
+/* All values are 0 at first. */
+static struct ipc *set_make(uint32_t count)
 {
 	struct set *set = kmalloc(sizeof(*set) + count * sizeof(set->semaphores[0]));
 
 	if (!set)
 		return NULL;
 	memset(set, 0, sizeof(*set) + count * sizeof(set->semaphores[0]));
-	set->count = count;
-	set->changed = ipc_now();
 	set->sleepers = (struct list)LIST_EMPTY(set->sleepers);
 	return &set->ipc;
 }
 
-static int get(int32_t key, uint32_t count, uint32_t flags)
+static void set_get_state(const struct ipc *ipc, union ipc_state *state)
 {
-	struct ipc *found;
-	int error = count > SEM_COUNT ? -EINVAL : ipc_get(&sets, key, count, flags, &found);
-
-	if (error)
-		return error;
-	return count > ((struct set *)found)->count ? -EINVAL : found->id;
+	state->semaphores.operated = ((const struct set *)ipc)->operated;
+	state->semaphores.changed = ipc->changed;
+	state->semaphores.count = ipc->size;
 }
+
+/* Linux's struct seminfo; all that is not in use now is a limit. */
+static uint32_t set_info(uint32_t *words, bool of_use)
+{
+	const uint32_t limits[] = { SEM_ALL,	   SEM_SETS,	   SEM_ALL,	   SEM_ALL,
+				    SEM_COUNT,	   SEM_OPERATIONS, SEM_OPERATIONS, SEM_UNDO_SIZE,
+				    SEM_VALUE_MAX, SEM_VALUE_MAX };
+
+	memcpy(words, limits, sizeof(limits));
+	if (of_use) {
+		words[7] = sets.count;
+		words[9] = 0;
+		list_for_each (struct ipc, ipc, &sets.all, link)
+			words[9] += ipc->size;
+	}
+	return sizeof(limits) / sizeof(limits[0]);
+}
+
+/* The result is the call's; the sleeper is in no list from now on. */
+static void end_sleep(struct sleeper *sleeper, int result)
+{
+	sleeper->result = result;
+	list_remove(&sleeper->link);
+	wait_wake(&sleeper->queue);
+}
+
+/* Those that wait get -EIDRM. What was to be undone cannot be any more. */
+static void set_remove(struct ipc *ipc)
+{
+	struct set *set = (struct set *)ipc;
+
+	list_for_each_safe (struct sleeper, sleeper, &set->sleepers, link)
+		end_sleep(sleeper, -EIDRM);
+	list_for_each_safe (struct undo, undo, &undos, link)
+		if (undo->set == set) {
+			list_remove(&undo->link);
+			pool_free(&undo_pool, undo);
+		}
+	ipc_remove(&sets, ipc);
+	kfree(set);
+}
+
+static struct ipc_kind sets = { IPC_KIND(sets),
+				.most = SEM_SETS,
+				.stat = SEM_STAT,
+				.state_size = sizeof(struct linux_semaphores),
+				.make = set_make,
+				.remove = set_remove,
+				.get_state = set_get_state,
+				.info = set_info };
 
 /* ---- undoing ---- */
 
+/* NULL if the program has not used the semaphore with SEM_UNDO. */
 static struct undo *find_undo(struct set *set, int32_t pid, uint16_t number)
 {
-	for (struct list *link = undos.next; link != &undos; link = link->next) {
-		struct undo *undo = list_entry(link, struct undo, link);
-
+	list_for_each (struct undo, undo, &undos, link)
 		if (undo->set == set && undo->pid == pid && undo->number == number)
 			return undo;
-	}
 	return NULL;
 }
 
@@ -121,29 +166,15 @@ static int make_undos(struct set *set, const struct request *request)
 /* A value was set: what was done before cannot be undone. The notes stay, for those who sleep. */
 static void forget_changes(const struct set *set, uint32_t number)
 {
-	for (struct list *link = undos.next; link != &undos; link = link->next) {
-		struct undo *undo = list_entry(link, struct undo, link);
-
+	list_for_each (struct undo, undo, &undos, link)
 		if (undo->set == set && undo->number == number)
 			undo->change = 0;
-	}
-}
-
-static void free_undos(const struct set *set)
-{
-	for (struct list *link = undos.next, *next; link != &undos; link = next) {
-		struct undo *undo = list_entry(link, struct undo, link);
-
-		next = link->next;
-		if (undo->set != set)
-			continue;
-		list_remove(link);
-		pool_free(&undo_pool, undo);
-	}
 }
 
 /* ---- operations ---- */
 
+/* Does operation `index` with sign 1, or takes it back with -1. 0, WAITS; -EAGAIN (IPC_NOWAIT), or
+ * -ERANGE if the value would be too large: then nothing has changed. */
 static int change_one(struct set *set, const struct request *request, uint32_t index, int sign)
 {
 	const struct linux_semaphore_operation *operation = &request->operations[index];
@@ -161,7 +192,7 @@ static int change_one(struct set *set, const struct request *request, uint32_t i
 }
 
 /* All operations, or none: then the result says why. */
-static int perform(struct set *set, struct request *request)
+static int perform_request(struct set *set, struct request *request)
 {
 	uint32_t done = 0;
 	int result = 0;
@@ -178,33 +209,23 @@ static int perform(struct set *set, struct request *request)
 	return result;
 }
 
-static void end_sleep(struct sleeper *sleeper, int result)
-{
-	sleeper->result = result;
-	list_remove(&sleeper->link);
-	wait_wake(&sleeper->queue);
-}
-
 /* Values have changed. What one sleeper does may be what another waits for. */
-static void serve(struct set *set)
+static void serve_sleepers(struct set *set)
 {
-	struct list *link = set->sleepers.next;
+	list_for_each_safe (struct sleeper, sleeper, &set->sleepers, link) {
+		int result = perform_request(set, &sleeper->request);
 
-	while (link != &set->sleepers) {
-		struct sleeper *sleeper = list_entry(link, struct sleeper, link);
-		int result = perform(set, &sleeper->request);
-
-		link = link->next;
 		if (result == WAITS)
 			continue;
 		end_sleep(sleeper, result);
 		if (result == 0)
-			link = set->sleepers.next;
+			next = list_entry(set->sleepers.next, struct sleeper, link);
 	}
 }
 
-/* The set may be gone afterwards. */
-static int sleep(struct set *set, const struct request *request, uint64_t deadline)
+/* Sleeps until another task has done the request, or removed the set, which may be gone afterwards.
+ * A signal ends the wait with -EINTR: semop(2) is never made again. */
+static int semaphore_sleep(struct set *set, const struct request *request, uint64_t deadline)
 {
 	struct sleeper sleeper = { .request = *request, .result = WAITS };
 
@@ -217,21 +238,24 @@ static int sleep(struct set *set, const struct request *request, uint64_t deadli
 	return error == -ETIMEDOUT ? -EAGAIN : -EINTR;
 }
 
+/* Sleeps if the request must wait, and then the set may be gone. 0, -EFBIG, -ENOMEM; -EAGAIN after
+ * the deadline (ns of time_ns()), -EINTR, -EIDRM. */
 static int operate_on(struct set *set, struct request *request, uint64_t deadline)
 {
 	for (uint32_t i = 0; i < request->count; i++)
-		if (request->operations[i].number >= set->count)
+		if (request->operations[i].number >= set->ipc.size)
 			return -EFBIG;
 	int result = make_undos(set, request);
 
 	if (!result)
-		result = perform(set, request);
+		result = perform_request(set, request);
 	if (!result)
-		serve(set);
-	return result == WAITS ? sleep(set, request, deadline) : result;
+		serve_sleepers(set);
+	return result == WAITS ? semaphore_sleep(set, request, deadline) : result;
 }
 
-static int operate(int32_t id, uint32_t address, uint32_t count, uint64_t deadline)
+/* semop(2): the operations are at a user address. Their copy comes first, since it may sleep. */
+static int semaphore_operate(int32_t id, uint32_t address, uint32_t count, uint64_t deadline)
 {
 	uint32_t size = count * sizeof(struct linux_semaphore_operation);
 
@@ -245,7 +269,7 @@ static int operate(int32_t id, uint32_t address, uint32_t count, uint64_t deadli
 		return -ENOMEM;
 	int result = copy_from_user(operations, address, size) ? -EFAULT : 0;
 	struct set *set = (struct set *)ipc_find(&sets, id);
-	struct request request = { operations, count, 0, ipc_caller() };
+	struct request request = { operations, count, 0, calling_pid() };
 
 	if (!result)
 		result = set ? operate_on(set, &request, deadline) : -EINVAL;
@@ -260,102 +284,62 @@ static int operate_timed(uint32_t id, uint32_t address, uint32_t count, uint32_t
 	uint64_t ns = 0;
 	int error = time ? take(time, &ns) : 0;
 
-	return error ? error : operate(id, address, count, time ? time_ns() + ns : WAIT_FOREVER);
+	return error ? error
+		     : semaphore_operate(id, address, count, time ? time_ns() + ns : WAIT_FOREVER);
 }
 
 /* The first one is undone first. */
 void semaphores_undo(void)
 {
-	int32_t pid = ipc_caller();
+	int32_t pid = calling_pid();
 
-	for (struct list *link = undos.next, *next; link != &undos; link = next) {
-		struct undo *undo = list_entry(link, struct undo, link);
+	list_for_each_safe (struct undo, undo, &undos, link) {
 		struct semaphore *semaphore = &undo->set->semaphores[undo->number];
 		int32_t value = semaphore->value + undo->change;
 
-		next = link->next;
 		if (undo->pid != pid)
 			continue;
 		semaphore->value = value < 0 ? 0 : value > SEM_VALUE_MAX ? SEM_VALUE_MAX : value;
 		semaphore->pid = pid;
-		list_remove(link);
-		serve(undo->set);
+		list_remove(&undo->link);
+		serve_sleepers(undo->set);
 		pool_free(&undo_pool, undo);
 	}
 }
 
 /* ---- semctl ---- */
 
-static void remove(struct set *set)
-{
-	while (!list_is_empty(&set->sleepers))
-		end_sleep(list_entry(set->sleepers.next, struct sleeper, link), -EIDRM);
-	free_undos(set);
-	ipc_remove(&sets, &set->ipc);
-	kfree(set);
-}
-
-static int give_state(const struct ipc *ipc, uint32_t address)
-{
-	const struct set *set = (const struct set *)ipc;
-	const struct linux_semaphores state = { .permission = ipc->permission,
-						.operated = set->operated,
-						.changed = set->changed,
-						.count = set->count };
-
-	return give(address, &state, sizeof(state));
-}
-
-/* Linux's struct seminfo; all that is not in use now is a limit. */
-static int give_info(uint32_t address, bool of_use)
-{
-	const struct ipc *each;
-	uint32_t semaphores = 0;
-
-	for (uint32_t i = 0; (each = ipc_at(&sets, i)); i++)
-		semaphores += ((const struct set *)each)->count;
-	const uint32_t words[] = {
-		SEM_ALL,	SEM_SETS,
-		SEM_ALL,	SEM_ALL,
-		SEM_COUNT,	SEM_OPERATIONS,
-		SEM_OPERATIONS, of_use ? sets.count : SEM_UNDO_SIZE,
-		SEM_VALUE_MAX,	of_use ? semaphores : SEM_VALUE_MAX,
-	};
-
-	return ipc_give_info(&sets, address, words, sizeof(words));
-}
-
 /* How many wait for a semaphore to grow, or (for_zero) to become 0. */
 static int sleepers_of(const struct set *set, uint32_t number, bool for_zero)
 {
 	int count = 0;
 
-	for (const struct list *link = set->sleepers.next; link != &set->sleepers;
-	     link = link->next) {
-		const struct request *request = &list_entry(link, struct sleeper, link)->request;
+	list_for_each (const struct sleeper, sleeper, &set->sleepers, link) {
 		const struct linux_semaphore_operation *blocked =
-		    &request->operations[request->blocked];
+		    &sleeper->request.operations[sleeper->request.blocked];
 
 		count += blocked->number == number && (blocked->change == 0) == for_zero;
 	}
 	return count;
 }
 
+/* SETVAL: no program undoes what it did to this one before. */
 static int set_value(struct set *set, uint32_t number, int32_t value)
 {
 	if (value < 0 || value > SEM_VALUE_MAX)
 		return -ERANGE;
 	forget_changes(set, number);
 	set->semaphores[number].value = value;
-	set->semaphores[number].pid = ipc_caller();
-	set->changed = ipc_now();
-	serve(set);
+	set->semaphores[number].pid = calling_pid();
+	set->ipc.changed = ipc_now();
+	serve_sleepers(set);
 	return 0;
 }
 
+/* Commands of one semaphore of the set. None of them sleeps. */
 static int control_one(struct set *set, uint32_t number, uint32_t command, uint32_t argument)
 {
-	if (number >= set->count)
+	if (number >= set->ipc.size)
 		return -EINVAL;
 	switch (command) {
 	case GETVAL:
@@ -387,73 +371,38 @@ static int move_values(int32_t id, uint32_t address, uint16_t *values, uint32_t 
 	if (gives)
 		return give(address, values, size);
 	for (uint32_t i = 0; i < count; i++) {
-		set->semaphores[i] = (struct semaphore){ values[i], ipc_caller() };
+		set->semaphores[i] = (struct semaphore){ values[i], calling_pid() };
 		forget_changes(set, i);
 	}
-	set->changed = ipc_now();
-	serve(set);
+	set->ipc.changed = ipc_now();
+	serve_sleepers(set);
 	return 0;
 }
 
-static int control_all(const struct set *set, uint32_t address, bool gives)
+/* GETALL and SETALL. The set is found by its id again, because a copy that sleeps comes first; a
+ * set never changes its size, and an id is not given again soon. */
+static int move_all_values(const struct set *set, uint32_t address, bool gives)
 {
-	uint16_t *values = kmalloc(set->count * sizeof(*values));
+	uint16_t *values = kmalloc(set->ipc.size * sizeof(*values));
 	int result =
-	    values ? move_values(set->ipc.id, address, values, set->count, gives) : -ENOMEM;
+	    values ? move_values(set->ipc.id, address, values, set->ipc.size, gives) : -ENOMEM;
 
 	kfree(values);
 	return result;
 }
 
-/* Searched after the copy, which may sleep. */
-static int set_state(int32_t id, uint32_t address)
+/* semctl(2), after its last argument was read. */
+static int semaphore_control(int32_t id, uint32_t number, uint32_t command, uint32_t argument)
 {
-	struct linux_semaphores wanted;
-
-	if (copy_from_user(&wanted, address, sizeof(wanted)) != 0)
-		return -EFAULT;
+	if (command < GETPID || command > SETALL)
+		return ipc_control(&sets, id, command, argument);
 	struct set *set = (struct set *)ipc_find(&sets, id);
 
 	if (!set)
 		return -EINVAL;
-	ipc_set(&set->ipc, wanted.permission);
-	set->changed = ipc_now();
-	return 0;
-}
-
-static int control(int32_t id, uint32_t number, uint32_t command, uint32_t argument)
-{
-	struct set *set = (struct set *)ipc_find(&sets, id);
-
-	switch (command) {
-	case IPC_SET:
-		return set_state(id, argument);
-	case IPC_INFO:
-	case SEM_INFO:
-		return give_info(argument, command == SEM_INFO);
-	case SEM_STAT:
-	case SEM_STAT_ANY:
-		return ipc_give_state_at(&sets, id, argument, give_state);
-	}
-	if (!set)
-		return -EINVAL;
-	switch (command) {
-	case IPC_RMID:
-		remove(set);
-		return 0;
-	case IPC_STAT:
-		return give_state(&set->ipc, argument);
-	case GETALL:
-	case SETALL:
-		return control_all(set, argument, command == GETALL);
-	case GETVAL:
-	case GETPID:
-	case GETNCNT:
-	case GETZCNT:
-	case SETVAL:
-		return control_one(set, number, command, argument);
-	}
-	return -EINVAL;
+	return command == GETALL || command == SETALL
+		   ? move_all_values(set, argument, command == GETALL)
+		   : control_one(set, number, command, argument);
 }
 
 /* semctl's last argument is at the address in EDI. */
@@ -465,16 +414,18 @@ static int control_call(const struct trap_frame *frame)
 		return -EINVAL;
 	if (copy_from_user(&argument, frame->edi, sizeof(argument)) != 0)
 		return -EFAULT;
-	return control(frame->ecx, frame->edx, frame->esi & ~IPC_64, argument);
+	return semaphore_control(frame->ecx, frame->edx, frame->esi & ~IPC_64, argument);
 }
 
+/* i386 has no calls for semget and semop: ipc(2) means them by a number. */
 int semaphore_call(const struct trap_frame *frame)
 {
 	switch (frame->ebx) {
 	case IPC_SEMOP:
-		return operate(frame->ecx, frame->edi, frame->edx, WAIT_FOREVER);
+		return semaphore_operate(frame->ecx, frame->edi, frame->edx, WAIT_FOREVER);
 	case IPC_SEMGET:
-		return get(frame->ecx, frame->edx, frame->esi);
+		return frame->edx <= SEM_COUNT ? ipc_get(&sets, frame->ecx, frame->edx, frame->esi)
+					       : -EINVAL;
 	case IPC_SEMCTL:
 		return control_call(frame);
 	case IPC_SEMTIMEDOP:
@@ -484,9 +435,5 @@ int semaphore_call(const struct trap_frame *frame)
 	return -ENOSYS;
 }
 
-CALL(sys_semtimedop64,
-     operate_timed(frame->ebx, frame->ecx, frame->edx, frame->esi, timespec64_from_user))
-
-static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 420, "semtimedop_time64", "dpdp", sys_semtimedop64 },
-};
+SYSCALL(420, sys_semtimedop_time64, "dpdp",
+	operate_timed(frame->ebx, frame->ecx, frame->edx, frame->esi, timespec64_from_user))

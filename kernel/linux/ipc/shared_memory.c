@@ -33,6 +33,7 @@
 #include "mm/space_map.h"
 #include "mm/user_copy.h"
 
+/* A segment: ipc.size is how many bytes it has. */
 struct segment {
 	struct memory_object object; /* first: the two have one address */
 	struct memory_object *file;
@@ -41,27 +42,26 @@ struct segment {
 	struct linux_shm state; /* without the permission and the number of attachments */
 };
 
-static struct ipc *make(uint32_t size);
-
-static struct pool pool = POOL_INITIALIZER(struct segment);
-static struct ipc_kind segments = IPC_KIND(segments, SHM_LIMIT, make);
+static struct pool segment_pool = POOL_INITIALIZER(struct segment);
+static struct ipc_kind segments;
 
 /* ---- the object ---- */
 
-static struct memory_object *file_of(struct memory_object *object)
+static struct memory_object *segment_file(struct memory_object *object)
 {
 	return ((struct segment *)object)->file;
 }
 
+/* Pages are the file's. Both as struct memory_object_ops says. */
 static int segment_page(struct memory_object *object, uint32_t index, bool write,
 			struct page **page)
 {
-	return file_of(object)->ops->page(file_of(object), index, write, page);
+	return segment_file(object)->ops->page(segment_file(object), index, write, page);
 }
 
 static void *const *segment_peek(struct memory_object *object, uint32_t index, uint32_t *count)
 {
-	return file_of(object)->ops->peek(file_of(object), index, count);
+	return segment_file(object)->ops->peek(segment_file(object), index, count);
 }
 
 static void segment_hold(struct memory_object *object)
@@ -69,6 +69,7 @@ static void segment_hold(struct memory_object *object)
 	((struct segment *)object)->references++;
 }
 
+/* The last reference: nobody attaches it, and it was removed. */
 static void segment_release(struct memory_object *object)
 {
 	struct segment *segment = (struct segment *)object;
@@ -77,9 +78,10 @@ static void segment_release(struct memory_object *object)
 		return;
 	ipc_remove(&segments, &segment->ipc);
 	segment->file->ops->release(segment->file);
-	pool_free(&pool, segment);
+	pool_free(&segment_pool, segment);
 }
 
+/* As Linux shows it in /proc/PID/maps. */
 static void segment_describe(const struct memory_object *object, char *text, uint32_t size)
 {
 	snprintk(text, size, "/SYSV%08x (deleted)",
@@ -94,45 +96,85 @@ static const struct memory_object_ops segment_ops = { .page = segment_page,
 
 /* ---- segments ---- */
 
-static struct segment *find(int32_t id)
+static struct segment *segment_find(int32_t id)
 {
 	struct ipc *found = ipc_find(&segments, id);
 
 	return found ? list_entry(found, struct segment, ipc) : NULL;
 }
 
-static struct ipc *make(uint32_t size)
+/* Its pages are made when they are touched. */
+static struct ipc *segment_make(uint32_t size)
 {
-	struct segment *segment = pool_alloc(&pool);
+	struct segment *segment = pool_alloc(&segment_pool);
 
 	if (!segment)
 		return NULL;
 	segment->file = ramfs_shared_memory(size);
 	if (!segment->file) {
-		pool_free(&pool, segment);
+		pool_free(&segment_pool, segment);
 		return NULL;
 	}
 	object_initialize(&segment->object, &segment_ops);
 	segment->references = 1;
-	segment->state =
-	    (struct linux_shm){ .size = size, .changed = ipc_now(), .creator_pid = ipc_caller() };
+	segment->state = (struct linux_shm){ .creator_pid = calling_pid() };
 	return &segment->ipc;
 }
 
-static int get(int32_t key, uint32_t size, uint32_t flags)
+/* Its key finds it no more; it goes with its last area. */
+static void segment_remove(struct ipc *ipc)
 {
-	struct ipc *found;
-	int error = ipc_get(&segments, key, (int32_t)size < 0 ? 0 : size, flags, &found);
+	struct segment *segment = list_entry(ipc, struct segment, ipc);
 
-	if (error)
-		return error;
-	return size > list_entry(found, struct segment, ipc)->state.size ? -EINVAL : found->id;
+	if (ipc->permission.mode & SHM_DEST)
+		return;
+	ipc->permission.mode |= SHM_DEST;
+	ipc->permission.key = IPC_PRIVATE;
+	segment_release(&segment->object);
 }
+
+static void segment_get_state(const struct ipc *ipc, union ipc_state *state)
+{
+	struct segment *segment = list_entry(ipc, struct segment, ipc);
+
+	state->segment = segment->state;
+	state->segment.size = ipc->size;
+	state->segment.changed = ipc->changed;
+	for (struct list *link = segment->object.areas.next; link != &segment->object.areas;
+	     link = link->next)
+		state->segment.attachments++;
+}
+
+/* Linux's struct shminfo64, or struct shm_info: in that pages that nobody has touched count, too.
+ */
+static uint32_t segment_info(uint32_t *words, bool of_use)
+{
+	const uint32_t limits[9] = { SHM_MOST, 1, SHM_LIMIT, SHM_LIMIT, SHM_MOST };
+
+	if (!of_use) {
+		memcpy(words, limits, sizeof(limits));
+		return 9;
+	}
+	words[0] = segments.count;
+	list_for_each (struct ipc, ipc, &segments.all, link)
+		words[1] += whole_pages(ipc->size) >> PAGE_SHIFT;
+	words[2] = words[1];
+	return 6;
+}
+
+static struct ipc_kind segments = { IPC_KIND(segments),
+				    .most = SHM_LIMIT,
+				    .stat = SHM_STAT,
+				    .state_size = sizeof(struct linux_shm),
+				    .make = segment_make,
+				    .remove = segment_remove,
+				    .get_state = segment_get_state,
+				    .info = segment_info };
 
 /* ---- attaching ---- */
 
-/* Where it goes: where the program says, or where there is room. */
-static int place(uint32_t address, uint32_t length, uint32_t flags)
+/* Where it goes: where the program says, or (0) where there is room. -EINVAL, -ENOMEM. */
+static int attach_address(uint32_t address, uint32_t length, uint32_t flags)
 {
 	if (!address && (flags & SHM_REMAP))
 		return -EINVAL;
@@ -150,15 +192,17 @@ static int place(uint32_t address, uint32_t length, uint32_t flags)
 	return address;
 }
 
-static int attach(int32_t id, uint32_t address, uint32_t flags, uint32_t result)
+/* shmat(2): an area of the segment, whose address goes to the user address `result`. May sleep, if
+ * SHM_REMAP replaces areas of files. */
+static int segment_attach(int32_t id, uint32_t address, uint32_t flags, uint32_t result)
 {
-	struct segment *segment = find(id);
+	struct segment *segment = segment_find(id);
 
 	if (!segment)
 		return -EINVAL;
-	uint32_t length = whole_pages(segment->state.size);
+	uint32_t length = whole_pages(segment->ipc.size);
 	struct area form = { .flags = AREA_SHARED | SPACE_READ, .object = &segment->object };
-	int at = place(address, length, flags);
+	int at = attach_address(address, length, flags);
 
 	form.flags |= flags & SHM_RDONLY ? AREA_LOCKED : SPACE_WRITE;
 	form.flags |= flags & SHM_EXEC ? SPACE_EXECUTE : 0;
@@ -169,14 +213,15 @@ static int attach(int32_t id, uint32_t address, uint32_t flags, uint32_t result)
 
 	if (!error) {
 		segment->state.attached = ipc_now();
-		segment->state.last_pid = ipc_caller();
+		segment->state.last_pid = calling_pid();
 	}
 	segment_release(&segment->object);
 	return error ? error : give(result, &at, sizeof(at));
 }
 
-/* All parts of it that are still where they were. */
-static int detach(uint32_t address)
+/* shmdt(2): removes the areas that one shmat made, also if mprotect or munmap has cut them into
+ * several: they are those whose place in the segment fits their address. */
+static int segment_detach(uint32_t address)
 {
 	const struct area *area = area_find(current->space, address);
 
@@ -184,10 +229,10 @@ static int detach(uint32_t address)
 	    area_start(area) != address || area->index != 0)
 		return -EINVAL;
 	struct segment *segment = (struct segment *)area->object;
-	uint32_t end = address + whole_pages(segment->state.size);
+	uint32_t end = address + whole_pages(segment->ipc.size);
 
 	segment->state.detached = ipc_now();
-	segment->state.last_pid = ipc_caller();
+	segment->state.last_pid = calling_pid();
 	segment_hold(&segment->object);
 	for (uint32_t at = address;
 	     (area = area_from(current->space, at)) && area_start(area) < end;) {
@@ -200,106 +245,26 @@ static int detach(uint32_t address)
 	return 0;
 }
 
-/* ---- what is known of them ---- */
-
-static int give_state(const struct ipc *ipc, uint32_t address)
+/* There is no swap, so a segment is always locked. */
+static int segment_control(int32_t id, uint32_t command, uint32_t address)
 {
-	const struct segment *segment = list_entry(ipc, struct segment, ipc);
-	struct linux_shm state = segment->state;
-
-	state.permission = ipc->permission;
-	for (const struct list *link = segment->object.areas.next; link != &segment->object.areas;
-	     link = link->next)
-		state.attachments++;
-	return give(address, &state, sizeof(state));
-}
-
-/* Linux's struct shminfo64. */
-static int give_limits(uint32_t address)
-{
-	const uint32_t words[9] = { SHM_MOST, 1, SHM_LIMIT, SHM_LIMIT, SHM_MOST };
-
-	return ipc_give_info(&segments, address, words, sizeof(words));
-}
-
-/* Its struct shm_info; pages that nobody has touched count, too. */
-static int give_use(uint32_t address)
-{
-	struct ipc *each;
-	uint32_t words[6] = { segments.count };
-
-	for (uint32_t i = 0; (each = ipc_at(&segments, i)); i++)
-		words[1] += whole_pages(list_entry(each, struct segment, ipc)->state.size);
-	words[1] >>= PAGE_SHIFT;
-	words[2] = words[1];
-	return ipc_give_info(&segments, address, words, sizeof(words));
-}
-
-/* Searched after the copy, which may sleep: another task may remove the segment meanwhile. */
-static int set_state(int32_t id, uint32_t address)
-{
-	struct linux_shm wanted;
-
-	if (copy_from_user(&wanted, address, sizeof(wanted)) != 0)
-		return -EFAULT;
-	struct segment *segment = find(id);
-
-	if (!segment)
-		return -EINVAL;
-	uint32_t kept = segment->ipc.permission.mode & SHM_DEST;
-
-	ipc_set(&segment->ipc, wanted.permission);
-	segment->ipc.permission.mode |= kept;
-	segment->state.changed = ipc_now();
-	return 0;
-}
-
-static int control(int32_t id, uint32_t command, uint32_t address)
-{
-	struct segment *segment = find(id);
-
-	switch (command & ~IPC_64) {
-	case IPC_SET:
-		return set_state(id, address);
-	case IPC_INFO:
-		return give_limits(address);
-	case SHM_INFO:
-		return give_use(address);
-	case SHM_STAT:
-	case SHM_STAT_ANY:
-		return ipc_give_state_at(&segments, id, address, give_state);
-	}
-	if (!segment)
-		return -EINVAL;
-	switch (command & ~IPC_64) {
-	case IPC_STAT:
-		return give_state(&segment->ipc, address);
-	case SHM_LOCK:
-	case SHM_UNLOCK:
-		return 0;
-	case IPC_RMID:
-		if (!(segment->ipc.permission.mode & SHM_DEST)) {
-			segment->ipc.permission.mode |= SHM_DEST;
-			segment->ipc.permission.key = IPC_PRIVATE;
-			segment_release(&segment->object);
-		}
-		return 0;
-	}
-	return -EINVAL;
+	if (command == SHM_LOCK || command == SHM_UNLOCK)
+		return segment_find(id) ? 0 : -EINVAL;
+	return ipc_control(&segments, id, command, address);
 }
 
 /* One call for all of System V's, with a number of its own; the upper half is a version. */
-static int sys_ipc(struct trap_frame *frame)
+SYSCALL_DEFINE(117, sys_ipc, "ddxxxx")
 {
 	switch (frame->ebx) {
 	case IPC_SHMAT:
-		return attach(frame->ecx, frame->edi, frame->edx, frame->esi);
+		return segment_attach(frame->ecx, frame->edi, frame->edx, frame->esi);
 	case IPC_SHMDT:
-		return detach(frame->edi);
+		return segment_detach(frame->edi);
 	case IPC_SHMGET:
-		return get(frame->ecx, frame->edx, frame->esi);
+		return ipc_get(&segments, frame->ecx, frame->edx, frame->esi);
 	case IPC_SHMCTL:
-		return control(frame->ecx, frame->edx, frame->edi);
+		return segment_control(frame->ecx, frame->edx & ~IPC_64, frame->edi);
 	}
 	int result = semaphore_call(frame);
 
@@ -308,6 +273,8 @@ static int sys_ipc(struct trap_frame *frame)
 
 /* ---- files without a name ---- */
 
+/* memfd_create(2): a file in memory that no directory has. MFD_ALLOW_SEALING is accepted, although
+ * fcntl(2) has no seals. */
 static int create_file(uint32_t name, uint32_t flags)
 {
 	char *text;
@@ -330,12 +297,7 @@ static int create_file(uint32_t name, uint32_t flags)
 	return error ? error : descriptor_add(file, flags & MFD_CLOEXEC ? O_CLOEXEC : 0);
 }
 
-CALL(sys_memfd_create, create_file(frame->ebx, frame->ecx))
-
-static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 117, "ipc", "ddxxxx", sys_ipc },
-	{ 356, "memfd_create", "sx", sys_memfd_create },
-};
+SYSCALL(356, sys_memfd_create, "sx", create_file(frame->ebx, frame->ecx))
 
 /* ---- futexes ---- */
 
@@ -353,6 +315,7 @@ struct futex_key futex_shared_key(uint32_t address)
 	};
 }
 
+/* As for a write of the program at that address. */
 int futex_bring(uint32_t address)
 {
 	return space_fault(current->space, address, true, true);

@@ -143,7 +143,7 @@ struct message *socket_dequeue(struct socket *socket)
 }
 
 /* At the end; a spent message there has no further use. Does not sleep. */
-static void enqueue(struct socket *receiver, struct message *message)
+static void message_enqueue(struct socket *receiver, struct message *message)
 {
 	struct message **end = &receiver->first;
 
@@ -173,7 +173,7 @@ static inline void unlock_end(struct socket *receiver)
 /* Adds `length` bytes of a transfer to a stream's last message. Returns how many; 0: they must be a
  * message of their own, since there is no room, or it has files or another program's bytes; or
  * -EFAULT. Sleeps. */
-static int append(struct socket *receiver, struct transfer *transfer, uint32_t length)
+static int append_to_last(struct socket *receiver, struct transfer *transfer, uint32_t length)
 {
 	int32_t pid = calling_pid();
 	int moved = 0;
@@ -242,7 +242,7 @@ int socket_deliver(struct socket *socket, const struct socket_name *name, uint32
 			continue;
 		}
 		if (!error && !socket_is_full(*receiver)) {
-			enqueue(*receiver, message);
+			message_enqueue(*receiver, message);
 			return 0;
 		}
 		if (!error && must_not_wait(socket, flags))
@@ -285,7 +285,7 @@ static int send_stream(struct socket *socket, struct transfer *transfer)
 	while (result >= 0 && transfer->left > 0) {
 		uint32_t length = transfer->left < STREAM_BYTES ? transfer->left : STREAM_BYTES;
 
-		result = transfer->control ? 0 : append(socket->peer, transfer, length);
+		result = transfer->control ? 0 : append_to_last(socket->peer, transfer, length);
 		if (result == 0)
 			result = send_message(socket, transfer, length);
 		sent += result > 0 ? result : 0;

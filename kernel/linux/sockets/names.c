@@ -81,7 +81,7 @@ static void choose_name(struct socket_name *name)
 	while (find_bound(name, NULL));
 }
 
-static int make_inode(const char *path, struct inode **inode)
+static int make_socket_inode(const char *path, struct inode **inode)
 {
 	uint32_t mode = S_IFSOCK | (0777 & ~current->process->files->umask);
 	int error = vfs_make(working_directory(), path, mode, 0);
@@ -98,7 +98,7 @@ int socket_bind(struct socket *socket, const uint32_t *words)
 	if (!error && name.length == sizeof(name.text.family))
 		choose_name(&name);
 	if (!error && is_path(&name))
-		error = make_inode(name.text.path, &inode);
+		error = make_socket_inode(name.text.path, &inode);
 	else if (!error && find_bound(&name, NULL))
 		error = -EADDRINUSE;
 	if (!error && (socket->name.length || (socket->is_connected && !socket->is_datagram))) {
