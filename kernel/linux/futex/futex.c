@@ -16,9 +16,9 @@
 
 #include "kernel/cpu/interrupts.h"
 #include "kernel/lib/errno.h"
-#include "kernel/lib/list.h"
+#include "kernel/linux/list_each.h"
 #include "kernel/linux/futex/futex.h"
-#include "kernel/syscall/syscall.h"
+#include "kernel/linux/call.h"
 #include "kernel/process/process.h"
 #include "kernel/task/wait.h"
 #include "kernel/task/time.h"
@@ -69,13 +69,10 @@ static uint32_t wake_and_move(struct futex_key key, uint32_t bits, uint32_t wake
 			      struct futex_key to)
 {
 	uint32_t count = 0;
-	struct list *next;
 
-	for (struct list *link = waiters.next; link != &waiters && count < wake + move;
-	     link = next) {
-		struct futex_waiter *waiter = list_entry(link, struct futex_waiter, link);
-
-		next = link->next;
+	list_for_each_safe(struct futex_waiter, waiter, &waiters, link) {
+		if (count == wake + move)
+			break;
 		if (!futex_is_same(waiter->key, key) || !(waiter->bits & bits))
 			continue;
 		if (count++ >= wake) {
@@ -97,19 +94,19 @@ uint32_t futex_wake(uint32_t address, uint32_t count)
 }
 
 /* How many: a negative number counts as one, as on Linux. */
-static uint32_t number(uint32_t argument)
+static uint32_t wake_count(uint32_t argument)
 {
 	return (int32_t)argument > 0 ? argument & INT32_MAX : 1;
 }
 
-static int wake(const struct trap_frame *frame, uint32_t bits)
+static int futex_wake_bits(const struct trap_frame *frame, uint32_t bits)
 {
-	return wake_and_move(futex_key(frame->ebx, frame->ecx), bits, number(frame->edx), 0,
+	return wake_and_move(futex_key(frame->ebx, frame->ecx), bits, wake_count(frame->edx), 0,
 			     (struct futex_key){ 0 });
 }
 
 /* ESI is how many wait for another word, at EDI, from now on. */
-static int requeue(const struct trap_frame *frame)
+static int futex_requeue(const struct trap_frame *frame)
 {
 	if (frame->edi % sizeof(uint32_t) || (int32_t)frame->edx < 0 || (int32_t)frame->esi < 0)
 		return -EINVAL;
@@ -137,7 +134,7 @@ static bool is_known(uint32_t order)
 	return (order >> 28 & 7) <= XOR && (order >> 24 & 15) <= AT_LEAST;
 }
 
-static uint32_t changed(uint32_t word, uint32_t order)
+static uint32_t wake_op_changed(uint32_t word, uint32_t order)
 {
 	uint32_t number = signed_bits(order, 12);
 
@@ -156,7 +153,7 @@ static uint32_t changed(uint32_t word, uint32_t order)
 	return word ^ number;
 }
 
-static bool holds(int32_t word, uint32_t order)
+static bool wake_op_holds(int32_t word, uint32_t order)
 {
 	int32_t number = signed_bits(order, 0);
 
@@ -205,15 +202,15 @@ static int wake_by_change(const struct trap_frame *frame)
 		return -EFAULT;
 	if (!is_known(frame->ebp))
 		return -ENOSYS;
-	int error = futex_change(frame->edi, changed, frame->ebp, &old);
+	int error = futex_change(frame->edi, wake_op_changed, frame->ebp, &old);
 
 	if (error)
 		return error;
-	uint32_t woken = wake(frame, ALL_BITS);
+	uint32_t woken = futex_wake_bits(frame, ALL_BITS);
 
-	if (holds(old, frame->ebp))
+	if (wake_op_holds(old, frame->ebp))
 		woken += wake_and_move(futex_key(frame->edi, frame->ecx), ALL_BITS,
-				       number(frame->esi), 0, (struct futex_key){ 0 });
+				       wake_count(frame->esi), 0, (struct futex_key){ 0 });
 	return woken;
 }
 
@@ -221,7 +218,8 @@ static int wake_by_change(const struct trap_frame *frame)
 
 /* A wait that begins again ends when it would have ended. Only WAIT's time is a distance, and
  * LOCK's is always of the day. */
-static int take_deadline(const struct trap_frame *frame, timespec_reader *take, uint64_t *deadline)
+static int take_deadline(const struct trap_frame *frame, enum time_format format,
+			 uint64_t *deadline)
 {
 	uint32_t operation = frame->ecx & ~FUTEX_FLAGS;
 	bool is_of_the_day = operation == FUTEX_LOCK || (frame->ecx & FUTEX_REALTIME_CLOCK);
@@ -230,7 +228,7 @@ static int take_deadline(const struct trap_frame *frame, timespec_reader *take, 
 	*deadline = WAIT_FOREVER;
 	if (!frame->esi)
 		return 0;
-	int error = take(frame->esi, &ns);
+	int error = time_from_user(frame->esi, format, &ns);
 
 	if (operation != WAIT)
 		ns = ns > now ? ns - now : 0;
@@ -241,7 +239,7 @@ static int take_deadline(const struct trap_frame *frame, timespec_reader *take, 
 
 /* A copy may sleep, but not after it has read; and what is shown there may be another memory after
  * that. So the word is read first, then comes which word it is. */
-static int sleep(const struct trap_frame *frame, uint32_t bits, uint64_t deadline)
+static int futex_sleep(const struct trap_frame *frame, uint32_t bits, uint64_t deadline)
 {
 	struct futex_waiter waiter = { .bits = bits };
 	uint32_t value;
@@ -261,25 +259,25 @@ static int sleep(const struct trap_frame *frame, uint32_t bits, uint64_t deadlin
 	return waiter.is_woken ? 0 : result;
 }
 
-static int wait(const struct trap_frame *frame, timespec_reader *take, uint32_t bits)
+static int futex_wait(const struct trap_frame *frame, enum time_format format, uint32_t bits)
 {
 	uint64_t deadline;
-	int result = take_deadline(frame, take, &deadline);
+	int result = take_deadline(frame, format, &deadline);
 
 	if (!result)
-		result = sleep(frame, bits, deadline);
+		result = futex_sleep(frame, bits, deadline);
 	bool is_timed = result == -ERESTART && deadline != WAIT_FOREVER;
 
 	current->process->signals.resume_ns = is_timed ? deadline : 0;
 	return is_timed ? -ERESTART_SLEEP : result;
 }
 
-static int lock(struct trap_frame *frame, timespec_reader *take)
+static int futex_lock_timed(struct trap_frame *frame, enum time_format format)
 {
 	uint32_t operation = frame->ecx & ~FUTEX_FLAGS;
 	bool has_time = operation == FUTEX_LOCK || operation == FUTEX_LOCK2;
 	uint64_t deadline = WAIT_FOREVER;
-	int error = has_time ? take_deadline(frame, take, &deadline) : 0;
+	int error = has_time ? take_deadline(frame, format, &deadline) : 0;
 
 	return error ? error : futex_lock(frame, operation, deadline);
 }
@@ -292,7 +290,7 @@ static bool is_there(const struct trap_frame *frame, uint32_t address)
 	return frame->ecx & FUTEX_PRIVATE || copy_from_user(&value, address, sizeof(value)) == 0;
 }
 
-static int futex(struct trap_frame *frame, timespec_reader *take)
+static int futex(struct trap_frame *frame, enum time_format format)
 {
 	uint32_t operation = frame->ecx & ~FUTEX_FLAGS, value;
 	bool is_of_the_day = frame->ecx & FUTEX_REALTIME_CLOCK;
@@ -307,35 +305,30 @@ static int futex(struct trap_frame *frame, timespec_reader *take)
 		return -EFAULT;
 	switch (operation) {
 	case WAIT:
-		return wait(frame, take, ALL_BITS);
+		return futex_wait(frame, format, ALL_BITS);
 	case WAIT_BITS:
-		return wait(frame, take, frame->ebp);
+		return futex_wait(frame, format, frame->ebp);
 	}
 	if (!is_there(frame, frame->ebx))
 		return -EFAULT;
 	switch (operation) {
 	case WAKE:
-		return wake(frame, ALL_BITS);
+		return futex_wake_bits(frame, ALL_BITS);
 	case WAKE_BITS:
-		return wake(frame, frame->ebp);
+		return futex_wake_bits(frame, frame->ebp);
 	case COMPARE_REQUEUE:
 		if (copy_from_user(&value, frame->ebx, sizeof(value)) != 0)
 			return -EFAULT;
 		if (!is_there(frame, frame->edi))
 			return -EFAULT;
-		return value == frame->ebp ? requeue(frame) : -EAGAIN;
+		return value == frame->ebp ? futex_requeue(frame) : -EAGAIN;
 	case REQUEUE:
-		return is_there(frame, frame->edi) ? requeue(frame) : -EFAULT;
+		return is_there(frame, frame->edi) ? futex_requeue(frame) : -EFAULT;
 	case WAKE_OP:
 		return wake_by_change(frame);
 	}
-	return futex_lock ? lock(frame, take) : -ENOSYS;
+	return futex_lock ? futex_lock_timed(frame, format) : -ENOSYS;
 }
 
-CALL(sys_futex, futex(frame, timespec_from_user))
-CALL(sys_futex64, futex(frame, timespec64_from_user))
-
-static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 240, "futex", "pxdppx", sys_futex },
-	{ 422, "futex_time64", "pxdppx", sys_futex64 },
-};
+SYSCALL(240, sys_futex, "pxdppx", futex(frame, TIMESPEC))
+SYSCALL(422, sys_futex_time64, "pxdppx", futex(frame, TIMESPEC64))

@@ -15,7 +15,7 @@
 
 #include "kernel/cpu/interrupts.h"
 #include "kernel/lib/errno.h"
-#include "kernel/lib/list.h"
+#include "kernel/linux/list_each.h"
 #include "kernel/linux/futex/futex.h"
 #include "kernel/process/process.h"
 #include "kernel/task/lock.h"
@@ -35,55 +35,47 @@ struct lock_waiter {
 
 static struct list waiters = LIST_EMPTY(waiters);
 
-static int priority(const struct task *task)
+static int futex_priority(const struct task *task)
 {
 	return sched_class->priority(task);
 }
 
 /* The current task waits: its priority is the owner's, and so on. */
-static void lend(struct task *owner)
+static void futex_lend(struct task *owner)
 {
-	int lent = priority(current);
+	int lent = futex_priority(current);
 
 	for (unsigned depth = 0; owner && depth < DONATION_DEPTH; depth++) {
-		struct list *each = waiters.next;
+		const struct task *waiting = owner;
 
-		if (priority(owner) > lent)
+		if (futex_priority(owner) > lent)
 			sched_donate(owner, lent);
-		while (each != &waiters &&
-		       list_entry(each, struct lock_waiter, link)->task != owner)
-			each = each->next;
-		owner = each == &waiters
-			    ? NULL
-			    : task_find(list_entry(each, struct lock_waiter, link)->owner);
+		owner = NULL;
+		list_for_each(const struct lock_waiter, waiter, &waiters, link)
+			if (waiter->task == waiting)
+				owner = task_find(waiter->owner);
 	}
 }
 
 /* Makes what is lent to a task what those that wait for it have. */
-static void return_loans(struct task *task)
+static void return_futex_loans(struct task *task)
 {
 	int lent = PRIORITY_NONE;
 
-	for (struct list *each = waiters.next; each != &waiters; each = each->next) {
-		const struct lock_waiter *waiter = list_entry(each, struct lock_waiter, link);
-
-		if (waiter->owner == task->pid && priority(waiter->task) < lent)
-			lent = priority(waiter->task);
-	}
+	list_for_each(const struct lock_waiter, waiter, &waiters, link)
+		if (waiter->owner == task->pid && futex_priority(waiter->task) < lent)
+			lent = futex_priority(waiter->task);
 	sched_donate(task, lent);
 }
 
-static struct lock_waiter *highest_waiter(struct futex_key key)
+static struct lock_waiter *highest_futex_waiter(struct futex_key key)
 {
 	struct lock_waiter *best = NULL;
 
-	for (struct list *each = waiters.next; each != &waiters; each = each->next) {
-		struct lock_waiter *waiter = list_entry(each, struct lock_waiter, link);
-
+	list_for_each(struct lock_waiter, waiter, &waiters, link)
 		if (futex_is_same(waiter->key, key) && !waiter->is_woken &&
-		    (!best || priority(waiter->task) < priority(best->task)))
+		    (!best || futex_priority(waiter->task) < futex_priority(best->task)))
 			best = waiter;
-	}
 	return best;
 }
 
@@ -113,7 +105,7 @@ static uint32_t same(uint32_t word, uint32_t unused)
 
 /* Signals that have a handler do not end the call: it is made again. Returns 0, -EAGAIN if the lock
  * must be tried again, or -ETIMEDOUT; after a signal what makes the call again. */
-static int wait(struct trap_frame *frame, struct task *owner, uint64_t deadline)
+static int lock_wait(struct trap_frame *frame, struct task *owner, uint64_t deadline)
 {
 	struct lock_waiter waiter = { .key = futex_key(frame->ebx, frame->ecx),
 				      .task = current,
@@ -121,7 +113,7 @@ static int wait(struct trap_frame *frame, struct task *owner, uint64_t deadline)
 	bool enabled = interrupts_disable();
 
 	futex_hold(&waiter.key);
-	lend(owner);
+	futex_lend(owner);
 	list_append(&waiters, &waiter.link);
 	interrupts_restore(enabled);
 	int result = wait_event_until(&waiter.queue, waiter.is_woken, deadline);
@@ -136,7 +128,7 @@ static int wait(struct trap_frame *frame, struct task *owner, uint64_t deadline)
 	return frame->error_code; /* the call's number */
 }
 
-static int lock(struct trap_frame *frame, bool waits, uint64_t deadline)
+static int word_lock(struct trap_frame *frame, bool waits, uint64_t deadline)
 {
 	for (;;) {
 		uint32_t old;
@@ -148,34 +140,33 @@ static int lock(struct trap_frame *frame, bool waits, uint64_t deadline)
 			return -EDEADLK;
 		struct task *owner = task_find(old & FUTEX_OWNER);
 
-		result = owner && waits ? wait(frame, owner, deadline) : owner ? -EAGAIN : -ESRCH;
+		result = owner && waits ? lock_wait(frame, owner, deadline)
+			 : owner	? -EAGAIN
+					: -ESRCH;
 		if (result != -EAGAIN || !waits)
 			return result;
 	}
 }
 
-static void hand_over(struct lock_waiter *to)
+static void word_hand_over(struct lock_waiter *to)
 {
 	bool enabled = interrupts_disable();
 
 	to->is_woken = to->has_it = true;
-	for (struct list *each = waiters.next; each != &waiters; each = each->next) {
-		struct lock_waiter *waiter = list_entry(each, struct lock_waiter, link);
-
+	list_for_each(struct lock_waiter, waiter, &waiters, link)
 		if (futex_is_same(waiter->key, to->key))
 			waiter->owner = waiter == to ? 0 : to->task->pid;
-	}
-	return_loans(to->task);
+	return_futex_loans(to->task);
 	wait_wake(&to->queue);
 	interrupts_restore(enabled);
 }
 
 /* The first change brings the page: from then on nothing sleeps. */
-static int unlock(const struct trap_frame *frame)
+static int word_unlock(const struct trap_frame *frame)
 {
 	uint32_t old;
 	int error = futex_change(frame->ebx, same, 0, &old);
-	struct lock_waiter *next = highest_waiter(futex_key(frame->ebx, frame->ecx));
+	struct lock_waiter *next = highest_futex_waiter(futex_key(frame->ebx, frame->ecx));
 
 	if (error)
 		return error;
@@ -184,8 +175,8 @@ static int unlock(const struct trap_frame *frame)
 	error = futex_change(frame->ebx, unlocked,
 			     next ? (uint32_t)next->task->pid | FUTEX_WAITERS : 0, &old);
 	if (next)
-		hand_over(next);
-	return_loans(current);
+		word_hand_over(next);
+	return_futex_loans(current);
 	return error;
 }
 
@@ -194,11 +185,11 @@ int futex_lock(struct trap_frame *frame, uint32_t operation, uint64_t deadline)
 	switch (operation) {
 	case FUTEX_LOCK:
 	case FUTEX_LOCK2:
-		return lock(frame, true, deadline);
+		return word_lock(frame, true, deadline);
 	case FUTEX_TRY_LOCK:
-		return lock(frame, false, 0);
+		return word_lock(frame, false, 0);
 	case FUTEX_UNLOCK:
-		return unlock(frame);
+		return word_unlock(frame);
 	}
 	return -ENOSYS;
 }
@@ -207,9 +198,7 @@ void futex_owner_died(uint32_t address)
 {
 	struct futex_key key = futex_key(address, 0), private = futex_key(address, FUTEX_PRIVATE);
 
-	for (struct list *each = waiters.next; each != &waiters; each = each->next) {
-		struct lock_waiter *waiter = list_entry(each, struct lock_waiter, link);
-
+	list_for_each(struct lock_waiter, waiter, &waiters, link) {
 		if (!futex_is_same(waiter->key, key) && !futex_is_same(waiter->key, private))
 			continue;
 		waiter->is_woken = true;

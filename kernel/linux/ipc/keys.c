@@ -17,7 +17,7 @@ uint64_t ipc_now(void)
 
 struct ipc *ipc_find(const struct ipc_kind *kind, int32_t id)
 {
-	list_for_each (struct ipc, ipc, &kind->all, link)
+	list_for_each(struct ipc, ipc, &kind->all, link)
 		if (ipc->id == id)
 			return ipc;
 	return NULL;
@@ -27,7 +27,7 @@ struct ipc *ipc_find(const struct ipc_kind *kind, int32_t id)
 
 static struct ipc *ipc_find_key(const struct ipc_kind *kind, int32_t key)
 {
-	list_for_each (struct ipc, ipc, &kind->all, link)
+	list_for_each(struct ipc, ipc, &kind->all, link)
 		if (key != IPC_PRIVATE && ipc->permission.key == key)
 			return ipc;
 	return NULL;
@@ -89,7 +89,7 @@ static int ipc_give_state(const struct ipc_kind *kind, const struct ipc *ipc, ui
  * which may sleep. */
 static int ipc_give_state_at(const struct ipc_kind *kind, uint32_t index, uint32_t address)
 {
-	list_for_each (struct ipc, ipc, &kind->all, link)
+	list_for_each(struct ipc, ipc, &kind->all, link)
 		if (index-- == 0) {
 			int32_t id = ipc->id;
 

@@ -72,7 +72,7 @@ static void queue_remove(struct ipc *ipc)
 {
 	struct queue *queue = (struct queue *)ipc;
 
-	list_for_each_safe (struct message, message, &queue->messages, link)
+	list_for_each_safe(struct message, message, &queue->messages, link)
 		kfree(message);
 	ipc_remove(&queues, ipc);
 	kfree(queue);
@@ -95,7 +95,7 @@ static uint32_t queue_info(uint32_t *words, bool of_use)
 	if (of_use) {
 		words[0] = queues.count;
 		words[1] = words[6] = 0;
-		list_for_each (struct queue, queue, &queues.all, ipc.link) {
+		list_for_each(struct queue, queue, &queues.all, ipc.link) {
 			words[1] += queue->state.count;
 			words[6] += queue->state.bytes;
 		}
@@ -204,7 +204,7 @@ static int take_message(struct queue *queue, void *context)
 	struct message_request *request = context;
 
 	request->found = NULL;
-	list_for_each (struct message, message, &queue->messages, link)
+	list_for_each(struct message, message, &queue->messages, link)
 		if (is_wanted_message(message, request))
 			request->found = message;
 	if (!request->found)

@@ -93,7 +93,7 @@ static uint32_t set_info(uint32_t *words, bool of_use)
 	if (of_use) {
 		words[7] = sets.count;
 		words[9] = 0;
-		list_for_each (struct ipc, ipc, &sets.all, link)
+		list_for_each(struct ipc, ipc, &sets.all, link)
 			words[9] += ipc->size;
 	}
 	return sizeof(limits) / sizeof(limits[0]);
@@ -112,9 +112,9 @@ static void set_remove(struct ipc *ipc)
 {
 	struct set *set = (struct set *)ipc;
 
-	list_for_each_safe (struct sleeper, sleeper, &set->sleepers, link)
+	list_for_each_safe(struct sleeper, sleeper, &set->sleepers, link)
 		end_sleep(sleeper, -EIDRM);
-	list_for_each_safe (struct undo, undo, &undos, link)
+	list_for_each_safe(struct undo, undo, &undos, link)
 		if (undo->set == set) {
 			list_remove(&undo->link);
 			pool_free(&undo_pool, undo);
@@ -137,7 +137,7 @@ static struct ipc_kind sets = { IPC_KIND(sets),
 /* NULL if the program has not used the semaphore with SEM_UNDO. */
 static struct undo *find_undo(struct set *set, int32_t pid, uint16_t number)
 {
-	list_for_each (struct undo, undo, &undos, link)
+	list_for_each(struct undo, undo, &undos, link)
 		if (undo->set == set && undo->pid == pid && undo->number == number)
 			return undo;
 	return NULL;
@@ -166,7 +166,7 @@ static int make_undos(struct set *set, const struct request *request)
 /* A value was set: what was done before cannot be undone. The notes stay, for those who sleep. */
 static void forget_changes(const struct set *set, uint32_t number)
 {
-	list_for_each (struct undo, undo, &undos, link)
+	list_for_each(struct undo, undo, &undos, link)
 		if (undo->set == set && undo->number == number)
 			undo->change = 0;
 }
@@ -212,7 +212,7 @@ static int perform_request(struct set *set, struct request *request)
 /* Values have changed. What one sleeper does may be what another waits for. */
 static void serve_sleepers(struct set *set)
 {
-	list_for_each_safe (struct sleeper, sleeper, &set->sleepers, link) {
+	list_for_each_safe(struct sleeper, sleeper, &set->sleepers, link) {
 		int result = perform_request(set, &sleeper->request);
 
 		if (result == WAITS)
@@ -279,10 +279,10 @@ static int semaphore_operate(int32_t id, uint32_t address, uint32_t count, uint6
 
 /* With a time at a user address (0: none). */
 static int operate_timed(uint32_t id, uint32_t address, uint32_t count, uint32_t time,
-			 timespec_reader *take)
+			 enum time_format format)
 {
 	uint64_t ns = 0;
-	int error = time ? take(time, &ns) : 0;
+	int error = time ? time_from_user(time, format, &ns) : 0;
 
 	return error ? error
 		     : semaphore_operate(id, address, count, time ? time_ns() + ns : WAIT_FOREVER);
@@ -293,7 +293,7 @@ void semaphores_undo(void)
 {
 	int32_t pid = calling_pid();
 
-	list_for_each_safe (struct undo, undo, &undos, link) {
+	list_for_each_safe(struct undo, undo, &undos, link) {
 		struct semaphore *semaphore = &undo->set->semaphores[undo->number];
 		int32_t value = semaphore->value + undo->change;
 
@@ -314,7 +314,7 @@ static int sleepers_of(const struct set *set, uint32_t number, bool for_zero)
 {
 	int count = 0;
 
-	list_for_each (const struct sleeper, sleeper, &set->sleepers, link) {
+	list_for_each(const struct sleeper, sleeper, &set->sleepers, link) {
 		const struct linux_semaphore_operation *blocked =
 		    &sleeper->request.operations[sleeper->request.blocked];
 
@@ -429,11 +429,10 @@ int semaphore_call(const struct trap_frame *frame)
 	case IPC_SEMCTL:
 		return control_call(frame);
 	case IPC_SEMTIMEDOP:
-		return operate_timed(frame->ecx, frame->edi, frame->edx, frame->ebp,
-				     timespec_from_user);
+		return operate_timed(frame->ecx, frame->edi, frame->edx, frame->ebp, TIMESPEC);
 	}
 	return -ENOSYS;
 }
 
 SYSCALL(420, sys_semtimedop_time64, "dpdp",
-	operate_timed(frame->ebx, frame->ecx, frame->edx, frame->esi, timespec64_from_user))
+	operate_timed(frame->ebx, frame->ecx, frame->edx, frame->esi, TIMESPEC64))

@@ -156,7 +156,7 @@ static uint32_t segment_info(uint32_t *words, bool of_use)
 		return 9;
 	}
 	words[0] = segments.count;
-	list_for_each (struct ipc, ipc, &segments.all, link)
+	list_for_each(struct ipc, ipc, &segments.all, link)
 		words[1] += whole_pages(ipc->size) >> PAGE_SHIFT;
 	words[2] = words[1];
 	return 6;

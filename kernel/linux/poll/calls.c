@@ -1,26 +1,19 @@
 /* System calls that wait for one of many files: poll and select. */
-#include <stddef.h>
-
 #include "fs/files.h"
 #include "kernel/abi/poll.h"
 #include "kernel/abi/signal_handler.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
+#include "kernel/linux/call.h"
 #include "kernel/linux/poll/wait.h"
-#include "kernel/syscall/syscall.h"
 #include "kernel/linux/signals/mask.h"
-#include "kernel/linux/files/calls.h"
-#include "kernel/process/process.h"
-#include "kernel/task/time.h"
-#include "mm/user_copy.h"
 #include "kernel/linux/time/user_time64.h"
-#include "kernel/task/wait.h"
+#include "kernel/task/time.h"
 #include "mm/page_alloc.h"
 
 #define FEW	   16u /* waiters that are on the stack */
 #define MANY_ORDER 3   /* pages, as a power of two, for those of FILES_MAX files */
 #define MS	   1000000u
-#define WIDE	   0u /* a unit of time */
 #define SET_WORDS  (FILES_MAX / 32)
 
 _Static_assert(FILES_MAX * POLL_QUEUES * sizeof(struct waiter) <= PAGE_SIZE << MANY_ORDER,
@@ -36,7 +29,7 @@ uint32_t poll_file(struct file *file, uint32_t wanted, struct poll_table *table)
 	return ready & (wanted | POLLERR | POLLHUP);
 }
 
-static uint32_t look(uint32_t descriptor, uint32_t wanted, struct poll_table *table)
+static uint32_t poll_look(uint32_t descriptor, uint32_t wanted, struct poll_table *table)
 {
 	struct file *file = file_opened(files_get(current->process->files, descriptor));
 
@@ -123,8 +116,9 @@ static int scan_poll(void *context, struct poll_table *table)
 
 		if (copy_from_user(&poll, at, sizeof(poll)))
 			return -EFAULT;
-		poll.ready =
-		    poll.descriptor < 0 ? 0 : look(poll.descriptor, (uint16_t)poll.events, table);
+		poll.ready = poll.descriptor < 0
+				 ? 0
+				 : poll_look(poll.descriptor, (uint16_t)poll.events, table);
 		if (copy_to_user(at, &poll, sizeof(poll)))
 			return -EFAULT;
 		total += poll.ready != 0;
@@ -149,7 +143,7 @@ uint64_t poll_deadline(int32_t milliseconds)
 	return milliseconds ? time_ns() + (uint64_t)milliseconds * MS : 0;
 }
 
-CALL(sys_poll, poll_until(NULL, frame, poll_deadline(frame->edx)))
+SYSCALL(168, sys_poll, "pdd", poll_until(NULL, frame, poll_deadline(frame->edx)))
 
 /* ---- select ---- */
 
@@ -167,15 +161,16 @@ static uint32_t set_bytes(const struct select_request *request)
 	return (request->count + 31) / 32 * 4;
 }
 
-static bool has(const uint32_t *set, uint32_t descriptor)
+static bool select_has(const uint32_t *set, uint32_t descriptor)
 {
 	return set[descriptor / 32] >> descriptor % 32 & 1;
 }
 
 /* Notes a descriptor in a result if it is wanted there and ready. Returns 1 then. */
-static int note(struct select_request *request, unsigned set, uint32_t descriptor, bool ready)
+static int select_note(struct select_request *request, unsigned set, uint32_t descriptor,
+		       bool ready)
 {
-	if (!ready || !has(request->wanted[set], descriptor))
+	if (!ready || !select_has(request->wanted[set], descriptor))
 		return 0;
 	request->ready[set][descriptor / 32] |= 1u << descriptor % 32;
 	return 1;
@@ -188,15 +183,16 @@ static int scan_select(void *context, struct poll_table *table)
 
 	memset(request->ready, 0, sizeof(request->ready));
 	for (uint32_t i = 0; i < request->count; i++) {
-		bool wanted = has(request->wanted[READ], i) || has(request->wanted[WRITE], i) ||
-			      has(request->wanted[EXCEPT], i);
-		uint32_t ready = wanted ? look(i, POLLIN | POLLOUT | POLLPRI, table) : 0;
+		bool wanted = select_has(request->wanted[READ], i) ||
+			      select_has(request->wanted[WRITE], i) ||
+			      select_has(request->wanted[EXCEPT], i);
+		uint32_t ready = wanted ? poll_look(i, POLLIN | POLLOUT | POLLPRI, table) : 0;
 
 		if (ready & POLLNVAL)
 			return -EBADF;
-		total += note(request, READ, i, ready & (POLLIN | POLLHUP | POLLERR));
-		total += note(request, WRITE, i, ready & (POLLOUT | POLLERR));
-		total += note(request, EXCEPT, i, ready & POLLPRI);
+		total += select_note(request, READ, i, ready & (POLLIN | POLLHUP | POLLERR));
+		total += select_note(request, WRITE, i, ready & (POLLOUT | POLLERR));
+		total += select_note(request, EXCEPT, i, ready & POLLPRI);
 	}
 	return total;
 }
@@ -242,44 +238,39 @@ static int select_until(struct file *unused, const struct trap_frame *frame, uin
 
 /* ---- times and masks ---- */
 
-/* Reads two words at a user address: seconds, and units of `unit` ns; or, if the unit is WIDE, two
- * words of 64 bits, the second in ns. Address 0: for ever. */
-static int get_deadline(uint32_t address, uint32_t unit, uint64_t *deadline)
+/* Reads how long to wait at a user address (0: for ever). -EFAULT, -EINVAL. select(2) takes any
+ * number of microseconds that is not negative. */
+static int get_deadline(uint32_t address, enum time_format format, uint64_t *deadline)
 {
-	uint64_t patience;
-	int32_t time[2];
+	struct linux_timespec64 time;
+	uint64_t ns, more = 0;
+	int error;
 
 	*deadline = WAIT_FOREVER;
 	if (!address)
 		return 0;
-	if (unit == WIDE) {
-		int error = timespec64_from_user(address, &patience);
-
-		if (error)
-			return error;
+	if (format == TIMEVAL) {
+		error = time_load(address, format, &time);
+		if (!error && time.nanoseconds > 0) {
+			more = time.nanoseconds;
+			time.nanoseconds = 0;
+		}
+		error = error ?: timespec64_ns(&time, &ns);
 	} else {
-		if (copy_from_user(time, address, sizeof(time)))
-			return -EFAULT;
-		if (time[0] < 0 || time[1] < 0 || (unit == 1 && (uint32_t)time[1] >= 1000 * MS))
-			return -EINVAL;
-		patience = (uint64_t)time[0] * 1000 * MS + (uint64_t)time[1] * unit;
+		error = time_from_user(address, format, &ns);
 	}
-	*deadline = patience ? time_ns() + patience : 0;
-	return 0;
+	if (!error)
+		*deadline = ns + more ? time_ns() + ns + more : 0;
+	return error;
 }
 
 /* Linux writes back how much of the time is left, and ignores an error of that write. */
-static void give_rest(uint32_t address, uint32_t unit, uint64_t deadline)
+static void give_rest(uint32_t address, enum time_format format, uint64_t deadline)
 {
-	uint64_t now = time_ns(), left = deadline > now ? deadline - now : 0;
-	struct linux_timespec64 wide = timespec64_of(left);
-	struct linux_timespec rest = timespec_of(left);
+	uint64_t now = time_ns();
 
-	if (address && unit == WIDE)
-		copy_to_user(address, &wide, sizeof(wide));
-	rest.nanoseconds /= unit ?: 1;
-	if (address && unit != WIDE)
-		copy_to_user(address, &rest, sizeof(rest));
+	if (address)
+		time_to_user(address, format, deadline > now ? deadline - now : 0);
 }
 
 /* The signals that the program wants blocked meanwhile; address 0: as they are. */
@@ -309,51 +300,44 @@ int poll_masked(struct file *file, const struct trap_frame *frame, uint64_t dead
 	return result;
 }
 
-/* With a time, in units of `unit` ns, and a mask, both at user addresses (0: none). */
-static int wait_with(const struct trap_frame *frame, uint32_t time, uint32_t unit, uint32_t mask,
-		     poll_call *call)
+/* With a time and a mask, both at user addresses (0: none). */
+static int wait_with(const struct trap_frame *frame, uint32_t time, enum time_format format,
+		     uint32_t mask, poll_call *call)
 {
 	uint64_t deadline;
-	int error = get_deadline(time, unit, &deadline);
+	int error = get_deadline(time, format, &deadline);
 
 	if (error)
 		return error;
 	int result = poll_masked(NULL, frame, deadline, mask, call);
 
-	give_rest(time, unit, deadline);
+	give_rest(time, format, deadline);
 	return result;
 }
 
-CALL(sys_select, wait_with(frame, frame->edi, 1000, 0, select_until))
-static int ppoll(const struct trap_frame *frame, uint32_t unit)
+SYSCALL(142, sys__newselect, "dpppp", wait_with(frame, frame->edi, TIMEVAL, 0, select_until))
+
+static int ppoll(const struct trap_frame *frame, enum time_format format)
 {
 	if (frame->esi && frame->edi != SIGNAL_MASK_SIZE)
 		return -EINVAL;
-	return wait_with(frame, frame->edx, unit, frame->esi, poll_until);
+	return wait_with(frame, frame->edx, format, frame->esi, poll_until);
 }
 
-CALL(sys_ppoll, ppoll(frame, 1))
-CALL(sys_ppoll64, ppoll(frame, WIDE))
+SYSCALL(309, sys_ppoll, "pdppd", ppoll(frame, TIMESPEC))
+SYSCALL(414, sys_ppoll_time64, "pdppd", ppoll(frame, TIMESPEC64))
 
-static int pselect(const struct trap_frame *frame, uint32_t unit)
+/* The last argument is the address of the mask's address and size: i386 has six registers. */
+static int pselect(const struct trap_frame *frame, enum time_format format)
 {
-	uint32_t mask[2] = { 0, 0 }; /* its address and size */
+	uint32_t mask[2] = { 0, 0 };
 
 	if (frame->ebp && copy_from_user(mask, frame->ebp, sizeof(mask)))
 		return -EFAULT;
 	if (mask[0] && mask[1] != SIGNAL_MASK_SIZE)
 		return -EINVAL;
-	return wait_with(frame, frame->edi, unit, mask[0], select_until);
+	return wait_with(frame, frame->edi, format, mask[0], select_until);
 }
 
-CALL(sys_pselect6, pselect(frame, 1))
-CALL(sys_pselect6_64, pselect(frame, WIDE))
-
-static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 142, "_newselect", "dpppp", sys_select },
-	{ 168, "poll", "pdd", sys_poll },
-	{ 308, "pselect6", "dppppp", sys_pselect6 },
-	{ 309, "ppoll", "pdppd", sys_ppoll },
-	{ 413, "pselect6_time64", "dppppp", sys_pselect6_64 },
-	{ 414, "ppoll_time64", "pdppd", sys_ppoll64 },
-};
+SYSCALL(308, sys_pselect6, "dppppp", pselect(frame, TIMESPEC))
+SYSCALL(413, sys_pselect6_time64, "dppppp", pselect(frame, TIMESPEC64))

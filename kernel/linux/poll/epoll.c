@@ -15,19 +15,14 @@
  * Items are changed and walked with interrupts disabled. Called by system calls; the function also
  * by interrupt handlers.
  */
-#include <stddef.h>
-
-#include "fs/files.h"
 #include "kernel/abi/epoll.h"
 #include "kernel/abi/signal_handler.h"
 #include "kernel/abi/poll.h"
 #include "kernel/cpu/interrupts.h"
 #include "kernel/lib/errno.h"
-#include "kernel/lib/list.h"
+#include "kernel/linux/list_each.h"
 #include "kernel/linux/poll/wait.h"
 #include "kernel/linux/files/calls.h"
-#include "kernel/syscall/syscall.h"
-#include "mm/user_copy.h"
 
 #define EVENTS	  32 /* that one call gives at most */
 #define ITEMS_MAX 32768u
@@ -74,7 +69,7 @@ static void leave_queues(struct watch *item)
 }
 
 /* One of the item's queues was woken. An epoll that watches this one is told by its own item. */
-static void mark(struct watch *item)
+static void watch_mark(struct watch *item)
 {
 	item->is_woken = true;
 	wait_wake(&item->epoll->ready);
@@ -82,12 +77,12 @@ static void mark(struct watch *item)
 
 static void mark_first(struct waiter *waiter)
 {
-	mark(list_entry(waiter, struct watch, places[0]));
+	watch_mark(list_entry(waiter, struct watch, places[0]));
 }
 
 static void mark_second(struct waiter *waiter)
 {
-	mark(list_entry(waiter, struct watch, places[1]));
+	watch_mark(list_entry(waiter, struct watch, places[1]));
 }
 
 /* Joins the queues of the item's file. Returns which of the wanted events there are. Like all that
@@ -106,7 +101,7 @@ static uint32_t join_queues(struct watch *item, uint32_t wanted)
 }
 
 /* With interrupts disabled. */
-static void discard(struct watch *item)
+static void watch_remove(struct watch *item)
 {
 	struct watch *before = item->file->watches;
 
@@ -121,21 +116,21 @@ static void discard(struct watch *item)
 }
 
 /* The last reference to a file is gone. */
-static void unwatch(struct file *file)
+static void epoll_unwatch(struct file *file)
 {
 	bool enabled = interrupts_disable();
 
 	while (file->watches)
-		discard(file->watches);
+		watch_remove(file->watches);
 	interrupts_restore(enabled);
 }
 
-static void attach(struct epoll *epoll, struct watch *item)
+static void watch_attach(struct epoll *epoll, struct watch *item)
 {
 	item->epoll = epoll;
 	item->next = item->file->watches;
 	item->file->watches = item;
-	item->file->unwatch = unwatch;
+	item->file->unwatch = epoll_unwatch;
 	join_queues(item, 0);
 	list_append(&epoll->items, &item->link);
 }
@@ -158,7 +153,7 @@ static uint32_t ready_of(struct watch *item)
 
 /* Gives up to `room` events, and returns how many. Items that were given one go to the end,
  * so that each has its turn. */
-static int collect(struct epoll *epoll, struct linux_epoll_event *events, int room)
+static int epoll_collect(struct epoll *epoll, struct linux_epoll_event *events, int room)
 {
 	bool enabled = interrupts_disable();
 	const struct list *last = epoll->items.previous;
@@ -192,8 +187,8 @@ static uint32_t epoll_poll(struct file *file, struct poll_table *table)
 	uint32_t ready = 0;
 
 	poll_add(table, &epoll->ready);
-	for (struct list *link = epoll->items.next; link != &epoll->items; link = link->next)
-		ready |= ready_of(item_at(link)) ? POLLIN : 0;
+	list_for_each(struct watch, item, &epoll->items, link)
+		ready |= ready_of(item) ? POLLIN : 0;
 	interrupts_restore(enabled);
 	return ready;
 }
@@ -207,7 +202,7 @@ static void epoll_release(struct file *file)
 	while (!list_is_empty(&epoll->items)) {
 		bool enabled = interrupts_disable();
 
-		discard(item_at(epoll->items.next));
+		watch_remove(item_at(epoll->items.next));
 		interrupts_restore(enabled);
 	}
 	pool_free(&epolls, epoll);
@@ -232,12 +227,9 @@ static int epoll_create(uint32_t flags)
 	return descriptor_add(file, flags);
 }
 
-static int sys_epoll_create(struct trap_frame *frame)
-{
-	return (int32_t)frame->ebx > 0 ? epoll_create(0) : -EINVAL;
-}
-
-CALL(sys_epoll_create1, epoll_create(frame->ebx))
+/* The size is only checked. */
+SYSCALL(254, sys_epoll_create, "d", (int32_t)frame->ebx > 0 ? epoll_create(0) : -EINVAL)
+SYSCALL(329, sys_epoll_create1, "x", epoll_create(frame->ebx))
 
 /* ---- what it watches ---- */
 
@@ -267,10 +259,9 @@ static bool is_below(const struct epoll *epoll, const struct epoll *sought)
 {
 	bool found = epoll == sought;
 
-	for (struct list *link = epoll->items.next; !found && link != &epoll->items;
-	     link = link->next)
-		if (item_at(link)->file->ops == &epoll_ops)
-			found = is_below(item_at(link)->file->private, sought);
+	list_for_each(const struct watch, item, &epoll->items, link)
+		if (!found && item->file->ops == &epoll_ops)
+			found = is_below(item->file->private, sought);
 	return found;
 }
 
@@ -278,10 +269,9 @@ static struct chains chains_down(const struct epoll *epoll, uint32_t limit)
 {
 	struct chains chains = { 1, 1 };
 
-	for (struct list *link = epoll->items.next; limit && link != &epoll->items;
-	     link = link->next)
-		if (item_at(link)->file->ops == &epoll_ops)
-			add_chains(&chains, chains_down(item_at(link)->file->private, limit - 1));
+	list_for_each(const struct watch, item, &epoll->items, link)
+		if (limit && item->file->ops == &epoll_ops)
+			add_chains(&chains, chains_down(item->file->private, limit - 1));
 	return chains;
 }
 
@@ -296,8 +286,8 @@ static int nesting_error(const struct epoll *epoll, const struct epoll *watched)
 	return up.paths * down.paths > PATHS ? -EINVAL : 0;
 }
 
-static int add(struct file *file, struct file *watched, uint32_t descriptor,
-	       const struct linux_epoll_event *event)
+static int epoll_add(struct file *file, struct file *watched, uint32_t descriptor,
+		     const struct linux_epoll_event *event)
 {
 	int error = watched->ops == &epoll_ops ? nesting_error(file->private, watched->private) : 0;
 
@@ -313,26 +303,26 @@ static int add(struct file *file, struct file *watched, uint32_t descriptor,
 	item->descriptor = descriptor;
 	item->event = *event;
 	item->is_woken = true;
-	attach(file->private, item);
+	watch_attach(file->private, item);
 	return 0;
 }
 
 /* With interrupts disabled. */
-static int control(struct file *file, uint32_t operation, uint32_t descriptor, struct file *watched,
-		   const struct linux_epoll_event *event)
+static int epoll_control(struct file *file, uint32_t operation, uint32_t descriptor,
+			 struct file *watched, const struct linux_epoll_event *event)
 {
 	struct watch *item = watched->watches;
 
 	while (item && (item->epoll != file->private || item->descriptor != descriptor))
 		item = item->next;
 	if (operation == EPOLL_CTL_ADD)
-		return item ? -EEXIST : add(file, watched, descriptor, event);
+		return item ? -EEXIST : epoll_add(file, watched, descriptor, event);
 	if (operation != EPOLL_CTL_MOD && operation != EPOLL_CTL_DEL)
 		return -EINVAL;
 	if (!item)
 		return -ENOENT;
 	if (operation == EPOLL_CTL_DEL) {
-		discard(item);
+		watch_remove(item);
 		return 0;
 	}
 	if (item->event.events & EPOLLEXCLUSIVE)
@@ -342,7 +332,7 @@ static int control(struct file *file, uint32_t operation, uint32_t descriptor, s
 	return 0;
 }
 
-static int change(struct file *file, struct file *watched, const struct trap_frame *frame)
+static int epoll_change(struct file *file, struct file *watched, const struct trap_frame *frame)
 {
 	struct linux_epoll_event event = { .events = 0 };
 
@@ -360,7 +350,7 @@ static int change(struct file *file, struct file *watched, const struct trap_fra
 		return -EINVAL;
 	event.events |= POLLERR | POLLHUP;
 	bool enabled = interrupts_disable();
-	int result = control(file, frame->ecx, frame->edx, watched, &event);
+	int result = epoll_control(file, frame->ecx, frame->edx, watched, &event);
 
 	if (!result)
 		wait_wake(&((struct epoll *)file->private)->ready);
@@ -368,30 +358,31 @@ static int change(struct file *file, struct file *watched, const struct trap_fra
 	return result;
 }
 
-FILES_CALL(sys_epoll_ctl, 2, edx, change(file_opened(file), file_opened(other), frame))
+FILES_CALL(sys_epoll_ctl, 2, edx, epoll_change(file_opened(file), file_opened(other), frame))
+SYSCALL_ROW(255, sys_epoll_ctl, "fdfp")
 
 /* ---- waiting ---- */
 
-struct request {
+struct epoll_request {
 	struct epoll *epoll;
 	uint32_t address; /* of the program's array */
 	int room;	  /* events */
 };
 
-static int scan(void *context, struct poll_table *table)
+static int epoll_scan(void *context, struct poll_table *table)
 {
-	const struct request *request = context;
+	const struct epoll_request *request = context;
 	struct linux_epoll_event events[EVENTS];
 
 	poll_add(table, &request->epoll->ready);
-	int count = collect(request->epoll, events, request->room);
+	int count = epoll_collect(request->epoll, events, request->room);
 
 	if (count > 0 && copy_to_user(request->address, events, count * sizeof(events[0])))
 		return -EFAULT;
 	return count;
 }
 
-static int wait(struct file *file, const struct trap_frame *frame, uint64_t deadline)
+static int epoll_wait(struct file *file, const struct trap_frame *frame, uint64_t deadline)
 {
 	int32_t room = frame->edx;
 
@@ -401,21 +392,15 @@ static int wait(struct file *file, const struct trap_frame *frame, uint64_t dead
 		return -EFAULT;
 	if (!file || file->ops != &epoll_ops)
 		return file ? -EINVAL : -EBADF;
-	struct request request = { file->private, frame->ecx, room < EVENTS ? room : EVENTS };
+	struct epoll_request request = { file->private, frame->ecx, room < EVENTS ? room : EVENTS };
 
-	return poll_wait_for(scan, &request, 1, deadline);
+	return poll_wait_for(epoll_scan, &request, 1, deadline);
 }
 
-FILE_CALL(sys_epoll_wait, wait(file_opened(file), frame, poll_deadline(frame->esi)))
-FILE_CALL(sys_epoll_pwait,
-	  frame->edi && frame->ebp != SIGNAL_MASK_SIZE
-	      ? -EINVAL
-	      : poll_masked(file_opened(file), frame, poll_deadline(frame->esi), frame->edi, wait))
-
-static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 254, "epoll_create", "d", sys_epoll_create },
-	{ 255, "epoll_ctl", "fdfp", sys_epoll_ctl },
-	{ 256, "epoll_wait", "fpdd", sys_epoll_wait },
-	{ 319, "epoll_pwait", "fpddpd", sys_epoll_pwait },
-	{ 329, "epoll_create1", "x", sys_epoll_create1 },
-};
+SYSCALL_FILE(256, sys_epoll_wait, "fpdd",
+	     epoll_wait(file_opened(file), frame, poll_deadline(frame->esi)))
+SYSCALL_FILE(319, sys_epoll_pwait, "fpddpd",
+	     frame->edi && frame->ebp != SIGNAL_MASK_SIZE
+		 ? -EINVAL
+		 : poll_masked(file_opened(file), frame, poll_deadline(frame->esi), frame->edi,
+			       epoll_wait))

@@ -201,14 +201,14 @@ static int wait_for_signal(uint64_t set, uint64_t deadline, struct signal_cause 
 
 /* Without a time for ever. Linux checks the set's size, the set, then the time. A signal that was
  * taken is gone even if its siginfo cannot be copied. */
-static int sigtimedwait(const struct trap_frame *frame, timespec_reader *take_time)
+static int sigtimedwait(const struct trap_frame *frame, enum time_format format)
 {
 	uint64_t set, ns = 0;
 	struct signal_cause cause;
 	int result = mask_from_user(&set, frame->ebx, frame->esi);
 
 	if (!result && frame->edx)
-		result = take_time(frame->edx, &ns);
+		result = time_from_user(frame->edx, format, &ns);
 	if (result)
 		return result;
 	result = wait_for_signal(set & ~SIGNALS_FIXED, frame->edx ? time_ns() + ns : WAIT_FOREVER,
@@ -220,8 +220,8 @@ static int sigtimedwait(const struct trap_frame *frame, timespec_reader *take_ti
 	return give(frame->ecx, &info, sizeof(info)) ?: result;
 }
 
-SYSCALL(177, sys_rt_sigtimedwait, "pppd", sigtimedwait(frame, timespec_from_user))
-SYSCALL(421, sys_rt_sigtimedwait_time64, "pppd", sigtimedwait(frame, timespec64_from_user))
+SYSCALL(177, sys_rt_sigtimedwait, "pppd", sigtimedwait(frame, TIMESPEC))
+SYSCALL(421, sys_rt_sigtimedwait_time64, "pppd", sigtimedwait(frame, TIMESPEC64))
 
 /* ---- handlers: their stack, and the way back ---- */
 

@@ -1,22 +1,16 @@
 /* Calls about time that only Linux's programs make: clocks besides the monotonic one, intervals,
  * and timers of processor time. */
-#include <stddef.h>
-
 #include "fs/files.h"
+#include "fs/vfs/wall_time.h"
 #include "kernel/abi/signal_handler.h"
-#include "kernel/lib/divide.h"
 #include "kernel/lib/errno.h"
+#include "kernel/linux/call.h"
 #include "kernel/linux/process/usage.h"
+#include "kernel/linux/time/interval_timer.h"
 #include "kernel/linux/time/processor_time.h"
-#include "kernel/syscall/syscall.h"
 #include "kernel/process/signal.h"
 #include "kernel/process/syscall_clock.h"
 #include "kernel/task/time.h"
-#include "fs/vfs/wall_time.h"
-#include "kernel/task/timer.h"
-#include "mm/user_copy.h"
-#include "kernel/linux/time/user_time64.h"
-#include "kernel/task/wait.h"
 
 #define NS	    NANOSECONDS_PER_SECOND
 #define NS_PER_TICK (NS / TICKS_PER_SECOND)
@@ -73,52 +67,38 @@ int clock_read_more(uint32_t clock, uint64_t *ns)
 	}
 }
 
-static int give_timespec64(uint32_t address, uint64_t ns)
+static int show_clock(uint32_t clock, uint32_t address, enum time_format format)
 {
-	const struct linux_timespec64 time = timespec64_of(ns);
+	uint64_t ns;
 
-	return give(address, &time, sizeof(time));
+	return clock_read(clock, &ns) ?: time_to_user(address, format, ns);
 }
 
-static int show_clock(uint32_t clock, uint32_t address, time_teller *tell)
+SYSCALL(403, sys_clock_gettime64, "dp", show_clock(frame->ebx, frame->ecx, TIMESPEC64))
+
+/* Each clock there is counts single nanoseconds. */
+static int show_resolution(uint32_t clock, uint32_t address, enum time_format format)
 {
 	uint64_t ns;
 	int error = clock_read(clock, &ns);
 
-	return error ? error : tell(address, ns);
+	return error || !address ? error : time_to_user(address, format, 1);
 }
 
-CALL(sys_clock_gettime64, show_clock(frame->ebx, frame->ecx, give_timespec64))
+SYSCALL(266, sys_clock_getres, "dp", show_resolution(frame->ebx, frame->ecx, TIMESPEC))
+SYSCALL(406, sys_clock_getres_time64, "dp", show_resolution(frame->ebx, frame->ecx, TIMESPEC64))
 
-static int show_resolution(uint32_t clock, uint32_t address, time_teller *tell)
-{
-	uint64_t ns;
-	int error = clock_read(clock, &ns);
-
-	return error || !address ? error : tell(address, 1);
-}
-
-CALL(sys_clock_getres, show_resolution(frame->ebx, frame->ecx, give_timespec))
-CALL(sys_clock_getres64, show_resolution(frame->ebx, frame->ecx, give_timespec64))
-
-static struct linux_timeval timeval_of(uint64_t ns)
-{
-	const struct linux_timespec time = timespec_of(ns);
-
-	return (struct linux_timeval){ time.seconds, time.nanoseconds / 1000 };
-}
-
-static int sys_gettimeofday(struct trap_frame *frame)
+/* The time zone is always UTC. */
+SYSCALL_DEFINE(78, sys_gettimeofday, "pp")
 {
 	static const uint32_t utc[2];
-	const struct linux_timeval now = timeval_of(time_wall_ns());
 
-	if (frame->ebx && give(frame->ebx, &now, sizeof(now)) != 0)
+	if (frame->ebx && time_to_user(frame->ebx, TIMEVAL, time_wall_ns()) != 0)
 		return -EFAULT;
 	return frame->ecx ? give(frame->ecx, utc, sizeof(utc)) : 0;
 }
 
-static int sys_time(struct trap_frame *frame)
+SYSCALL_DEFINE(13, sys_time, "p")
 {
 	int32_t now = timespec_of(time_wall_ns()).seconds;
 
@@ -140,29 +120,34 @@ static int sleep_until_clock(uint32_t clock, uint64_t time)
 	return sleep_until(time_ns() + (time - shown));
 }
 
-/* `time` and `rest` are user addresses. */
-static int clock_sleep(uint32_t clock, uint32_t flags, uint32_t time, uint32_t rest,
-		       timespec_reader *take, time_teller *tell)
+static int give_timespec64(uint32_t address, uint64_t ns)
 {
+	return time_to_user(address, TIMESPEC64, ns);
+}
+
+/* `time` and `rest` are user addresses. Only a clock that a program can wait for: -EOPNOTSUPP for
+ * others that there are, -EINVAL for those that there are not. */
+static int clock_sleep(const struct trap_frame *frame, enum time_format format)
+{
+	uint32_t clock = frame->ebx, flags = frame->ecx, time = frame->edx, rest = frame->esi;
 	uint64_t ns;
 
 	if (clock == CLOCK_THREAD_CPUTIME_ID || clock == CLOCK_MONOTONIC_RAW ||
 	    clock == CLOCK_REALTIME_COARSE || clock == CLOCK_MONOTONIC_COARSE)
 		return -EOPNOTSUPP;
-	if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC && clock != CLOCK_BOOTTIME &&
-	    clock != CLOCK_TAI)
+	if (clock != CLOCK_TAI && !interval_timer_has_clock(clock))
 		return -EINVAL;
-	int result = take(time, &ns);
+	int error = time_from_user(time, format, &ns);
 
-	if (result)
-		return result;
-	return flags & TIMER_ABSTIME ? sleep_until_clock(clock, ns) : sleep_for(ns, rest, tell);
+	if (error)
+		return error;
+	return flags & TIMER_ABSTIME
+		   ? sleep_until_clock(clock, ns)
+		   : sleep_for(ns, rest, format == TIMESPEC64 ? give_timespec64 : give_timespec);
 }
 
-CALL(sys_clock_nanosleep,
-     clock_sleep(frame->ebx, frame->ecx, frame->edx, frame->esi, timespec_from_user, give_timespec))
-CALL(sys_clock_nanosleep64, clock_sleep(frame->ebx, frame->ecx, frame->edx, frame->esi,
-					timespec64_from_user, give_timespec64))
+SYSCALL(267, sys_clock_nanosleep, "dxpp", clock_sleep(frame, TIMESPEC))
+SYSCALL(407, sys_clock_nanosleep_time64, "dxpp", clock_sleep(frame, TIMESPEC64))
 
 /* ---- processor time: timers and limits that count ticks ---- */
 
@@ -234,61 +219,45 @@ static void set_tick_timer(uint32_t timer, uint64_t value, uint64_t interval)
 
 /* ---- getitimer, setitimer ---- */
 
-static int give_timer(uint32_t which, uint32_t address)
+static struct timer_setting setting_of_itimer(uint32_t which)
 {
-	struct linux_interval_timer timer = { timeval_of(current->process->leader->alarm_interval),
-					      timeval_of(alarm_left()) };
+	const struct process *leader = current->process->leader;
 
+	if (which == ITIMER_REAL)
+		return (struct timer_setting){ leader->alarm_interval, alarm_left() };
+	const uint64_t *state = leader->tick_timers[which - 1];
+	uint64_t used = ns_used(which - 1);
+
+	return (struct timer_setting){ state[INTERVAL],
+				       state[NEXT] > used ? state[NEXT] - used : 0 };
+}
+
+static int give_itimer(uint32_t which, uint32_t address)
+{
 	if (which > ITIMER_PROF)
 		return -EINVAL;
-	if (which != ITIMER_REAL) {
-		const uint64_t *state = current->process->leader->tick_timers[which - 1];
-		uint64_t used = ns_used(which - 1);
+	const struct timer_setting setting = setting_of_itimer(which);
 
-		timer.interval = timeval_of(state[INTERVAL]);
-		timer.value = timeval_of(state[NEXT] > used ? state[NEXT] - used : 0);
-	}
-	return give(address, &timer, sizeof(timer));
+	return timer_setting_to_user(address, TIMEVAL, &setting);
 }
 
-CALL(sys_getitimer, give_timer(frame->ebx, frame->ecx))
+SYSCALL(105, sys_getitimer, "dp", give_itimer(frame->ebx, frame->ecx))
 
-static int ns_of_timeval(const struct linux_timeval *time, uint64_t *ns)
+/* Without a new setting the timer stops. */
+SYSCALL_DEFINE(104, sys_setitimer, "dpp")
 {
-	const struct linux_timespec64 fine = { time->seconds, (int64_t)time->microseconds * 1000 };
+	struct timer_setting setting = { 0, 0 };
+	int error = frame->ebx > ITIMER_PROF ? -EINVAL : 0;
 
-	return timespec64_ns(&fine, ns);
-}
-
-static int sys_setitimer(struct trap_frame *frame)
-{
-	struct linux_interval_timer timer = { { 0, 0 }, { 0, 0 } };
-	uint64_t value, interval;
-
-	if (frame->ebx > ITIMER_PROF)
-		return -EINVAL;
-	if (frame->ecx && copy_from_user(&timer, frame->ecx, sizeof(timer)) != 0)
-		return -EFAULT;
-	if (ns_of_timeval(&timer.value, &value) != 0 ||
-	    ns_of_timeval(&timer.interval, &interval) != 0)
-		return -EINVAL;
-	if (frame->edx && give_timer(frame->ebx, frame->edx) != 0)
-		return -EFAULT;
+	if (!error && frame->ecx)
+		error = timer_setting_from_user(frame->ecx, TIMEVAL, &setting);
+	if (!error && frame->edx)
+		error = give_itimer(frame->ebx, frame->edx);
+	if (error)
+		return error;
 	if (frame->ebx == ITIMER_REAL)
-		alarm_set(value, interval);
+		alarm_set(setting.value, setting.interval);
 	else
-		set_tick_timer(frame->ebx - 1, value, interval);
+		set_tick_timer(frame->ebx - 1, setting.value, setting.interval);
 	return 0;
 }
-
-static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 13, "time", "p", sys_time },
-	{ 78, "gettimeofday", "pp", sys_gettimeofday },
-	{ 104, "setitimer", "dpp", sys_setitimer },
-	{ 105, "getitimer", "dp", sys_getitimer },
-	{ 266, "clock_getres", "dp", sys_clock_getres },
-	{ 267, "clock_nanosleep", "dxpp", sys_clock_nanosleep },
-	{ 403, "clock_gettime64", "dp", sys_clock_gettime64 },
-	{ 406, "clock_getres_time64", "dp", sys_clock_getres64 },
-	{ 407, "clock_nanosleep_time64", "dxpp", sys_clock_nanosleep64 },
-};

@@ -3,9 +3,7 @@
 
 #include "fs/vfs/wall_time.h"
 #include "kernel/cpu/interrupts.h"
-#include "kernel/linux/time/user_time64.h"
 #include "kernel/task/time.h"
-#include "mm/user_copy.h"
 
 #define SHORTEST_NS 10000000u
 
@@ -14,25 +12,15 @@ bool interval_timer_has_clock(uint32_t clock)
 	return clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC || clock == CLOCK_BOOTTIME;
 }
 
-int timer_setting_from_user(uint32_t address, bool wide, struct timer_setting *setting)
+int interval_timer_give(const struct interval_timer *timer, uint32_t address,
+			enum time_format format)
 {
-	timespec_reader *read = wide ? timespec64_from_user : timespec_from_user;
-	uint32_t size = wide ? sizeof(struct linux_timespec64) : sizeof(struct linux_timespec);
-	int error = read(address, &setting->interval);
-
-	return error ? error : read(address + size, &setting->value);
-}
-
-int interval_timer_give(const struct interval_timer *timer, uint32_t address, bool wide)
-{
-	uint64_t now = time_ns(), left = 0;
+	struct timer_setting setting = { timer->interval, 0 };
+	uint64_t now = time_ns();
 
 	if (timer_is_running(&timer->timer))
-		left = timer->timer.deadline > now ? timer->timer.deadline - now : 1;
-	struct linux_timespec64 both64[] = { timespec64_of(timer->interval), timespec64_of(left) };
-	struct linux_timespec both[] = { timespec_of(timer->interval), timespec_of(left) };
-
-	return wide ? give(address, both64, sizeof(both64)) : give(address, both, sizeof(both));
+		setting.value = timer->timer.deadline > now ? timer->timer.deadline - now : 1;
+	return timer_setting_to_user(address, format, &setting);
 }
 
 /* A time of the clock as one of time_ns(); what has passed is now. */

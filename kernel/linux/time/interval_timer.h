@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "kernel/linux/time/user_time64.h"
 #include "kernel/task/timer.h"
 
 struct interval_timer {
@@ -12,19 +13,12 @@ struct interval_timer {
 	bool is_of_the_day; /* absolute times are CLOCK_REALTIME's, not CLOCK_MONOTONIC's */
 };
 
-/* What a call asks for: struct itimerspec, at a user address. */
-struct timer_setting {
-	uint64_t interval, value; /* nanoseconds */
-};
-
 /* May a program have a timer of this clock? */
 bool interval_timer_has_clock(uint32_t clock);
 
-/* Reads a setting; `wide`: with times of 64 bits. Returns 0, -EFAULT, or -EINVAL. */
-int timer_setting_from_user(uint32_t address, bool wide, struct timer_setting *setting);
-
 /* Writes the interval, and how long until it comes, 0 if it does not run. Returns 0 or -EFAULT. */
-int interval_timer_give(const struct interval_timer *timer, uint32_t address, bool wide);
+int interval_timer_give(const struct interval_timer *timer, uint32_t address,
+			enum time_format format);
 
 /* Starts it again: value from now on, or at this time of its clock. No interval is shorter than a
  * tick. A value of 0 stops it. */

@@ -11,17 +11,15 @@
  */
 #include "kernel/linux/time/posix_timer.h"
 
-#include "kernel/abi/clocks.h"
 #include "kernel/abi/signal_handler.h"
 #include "kernel/cpu/interrupts.h"
 #include "kernel/lib/errno.h"
-#include "kernel/linux/time/interval_timer.h"
+#include "kernel/linux/call.h"
+#include "kernel/linux/list_each.h"
 #include "kernel/linux/signals/frame.h"
-#include "kernel/process/family.h"
+#include "kernel/linux/time/interval_timer.h"
 #include "kernel/process/signal_actions.h"
-#include "kernel/syscall/syscall.h"
 #include "mm/pool.h"
-#include "mm/user_copy.h"
 
 #define TIMERS_MAX 1024 /* of all programs: there is one user */
 
@@ -46,13 +44,8 @@ struct signal_timer {
 	uint32_t overrun;
 };
 
-static struct pool pool = POOL_INITIALIZER(struct signal_timer);
+static struct pool signal_timers = POOL_INITIALIZER(struct signal_timer);
 static struct list timers = LIST_EMPTY(timers);
-
-static int32_t program_of_current(void)
-{
-	return current->process->leader->task->pid;
-}
 
 /* Has no task of the program taken the timer's last signal yet? */
 static bool is_pending(const struct process *leader, const struct signal_timer *timer)
@@ -65,7 +58,7 @@ static bool is_pending(const struct process *leader, const struct signal_timer *
 }
 
 /* In the tick. */
-static void expire(struct timer *timer)
+static void signal_timer_expire(struct timer *timer)
 {
 	struct signal_timer *mine = (struct signal_timer *)timer;
 	struct process *process = process_find(mine->task);
@@ -80,47 +73,36 @@ static void expire(struct timer *timer)
 	interval_timer_again(&mine->timer);
 }
 
-static struct signal_timer *find(int32_t number)
+static struct signal_timer *signal_timer_find(int32_t number)
 {
-	int32_t program = program_of_current();
-
-	for (struct list *each = timers.next; each != &timers; each = each->next) {
-		struct signal_timer *timer = list_entry(each, struct signal_timer, all);
-
-		if (timer->program == program && timer->number == number)
+	list_for_each(struct signal_timer, timer, &timers, all)
+		if (timer->program == calling_pid() && timer->number == number)
 			return timer;
-	}
 	return NULL;
 }
 
 uint32_t signal_overrun(int32_t number)
 {
-	const struct signal_timer *timer = find(number);
+	const struct signal_timer *timer = signal_timer_find(number);
 
 	return timer ? timer->overrun : 0;
 }
 
-static void delete (struct signal_timer *timer)
+static void timer_delete(struct signal_timer *timer)
 {
 	bool enabled = interrupts_disable();
 
 	timer_cancel(&timer->timer.timer);
 	list_remove(&timer->all);
 	interrupts_restore(enabled);
-	pool_free(&pool, timer);
+	pool_free(&signal_timers, timer);
 }
 
 void signal_timers_delete(void)
 {
-	int32_t program = program_of_current();
-
-	for (struct list *each = timers.next, *next; each != &timers; each = next) {
-		struct signal_timer *timer = list_entry(each, struct signal_timer, all);
-
-		next = each->next;
-		if (timer->program == program)
-			delete (timer);
-	}
+	list_for_each_safe(struct signal_timer, timer, &timers, all)
+		if (timer->program == calling_pid())
+			timer_delete(timer);
 }
 
 /* ---- the calls ---- */
@@ -143,12 +125,12 @@ static int32_t free_number(void)
 {
 	int32_t number = 0;
 
-	while (find(number))
+	while (signal_timer_find(number))
 		number++;
 	return number;
 }
 
-static int sys_timer_create(struct trap_frame *frame)
+SYSCALL_DEFINE(259, sys_timer_create, "dpp")
 {
 	struct linux_signal_event event = { 0, SIGALRM, SIGEV_SIGNAL, 0 };
 	int32_t number = free_number();
@@ -162,12 +144,13 @@ static int sys_timer_create(struct trap_frame *frame)
 		return -EINVAL;
 	if (give(frame->edx, &number, sizeof(number)) != 0)
 		return -EFAULT;
-	struct signal_timer *timer = pool.used < TIMERS_MAX ? pool_alloc(&pool) : NULL;
+	struct signal_timer *timer =
+	    signal_timers.used < TIMERS_MAX ? pool_alloc(&signal_timers) : NULL;
 
 	if (!timer)
 		return -EAGAIN;
 	timer->timer.is_of_the_day = frame->ebx == CLOCK_REALTIME;
-	timer->program = program_of_current();
+	timer->program = calling_pid();
 	timer->number = number;
 	timer->task = event.notify == SIGEV_THREAD_ID ? event.task : timer->program;
 	timer->signal = event.notify == SIGEV_NONE ? 0 : event.signal;
@@ -176,56 +159,36 @@ static int sys_timer_create(struct trap_frame *frame)
 	return 0;
 }
 
-static int set(struct trap_frame *frame, bool wide)
+static int timer_settime(const struct trap_frame *frame, enum time_format format)
 {
-	struct signal_timer *timer = find(frame->ebx);
+	struct signal_timer *timer = signal_timer_find(frame->ebx);
 	struct timer_setting setting;
-	int error = timer_setting_from_user(frame->edx, wide, &setting);
+	int error = timer_setting_from_user(frame->edx, format, &setting);
 
 	if (!error && !timer)
 		error = -EINVAL;
 	if (!error && frame->esi)
-		error = interval_timer_give(&timer->timer, frame->esi, wide);
+		error = interval_timer_give(&timer->timer, frame->esi, format);
 	if (!error)
-		interval_timer_set(&timer->timer, &setting, frame->ecx & TIMER_ABSTIME, expire);
+		interval_timer_set(&timer->timer, &setting, frame->ecx & TIMER_ABSTIME,
+				   signal_timer_expire);
 	return error;
 }
 
-static int get(struct trap_frame *frame, bool wide)
-{
-	const struct signal_timer *timer = find(frame->ebx);
+SYSCALL(260, sys_timer_settime, "dxpp", timer_settime(frame, TIMESPEC))
+SYSCALL(409, sys_timer_settime64, "dxpp", timer_settime(frame, TIMESPEC64))
 
-	return timer ? interval_timer_give(&timer->timer, frame->ecx, wide) : -EINVAL;
-}
+/* A call that only needs the timer: its result, or -EINVAL. */
+#define TIMER_CALL(number, function, arguments, result)                                            \
+	SYSCALL_DEFINE(number, function, arguments)                                                \
+	{                                                                                          \
+		struct signal_timer *timer = signal_timer_find(frame->ebx);                        \
+                                                                                                   \
+		return timer ? (result) : -EINVAL;                                                 \
+	}
 
-static int sys_timer_getoverrun(struct trap_frame *frame)
-{
-	const struct signal_timer *timer = find(frame->ebx);
-
-	return timer ? (int)timer->overrun : -EINVAL;
-}
-
-static int sys_timer_delete(struct trap_frame *frame)
-{
-	struct signal_timer *timer = find(frame->ebx);
-
-	if (!timer)
-		return -EINVAL;
-	delete (timer);
-	return 0;
-}
-
-CALL(sys_timer_settime, set(frame, false))
-CALL(sys_timer_settime64, set(frame, true))
-CALL(sys_timer_gettime, get(frame, false))
-CALL(sys_timer_gettime64, get(frame, true))
-
-static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 259, "timer_create", "dpp", sys_timer_create },
-	{ 260, "timer_settime", "dxpp", sys_timer_settime },
-	{ 261, "timer_gettime", "dp", sys_timer_gettime },
-	{ 262, "timer_getoverrun", "d", sys_timer_getoverrun },
-	{ 263, "timer_delete", "d", sys_timer_delete },
-	{ 408, "timer_gettime64", "dp", sys_timer_gettime64 },
-	{ 409, "timer_settime64", "dxpp", sys_timer_settime64 },
-};
+TIMER_CALL(261, sys_timer_gettime, "dp", interval_timer_give(&timer->timer, frame->ecx, TIMESPEC))
+TIMER_CALL(408, sys_timer_gettime64, "dp",
+	   interval_timer_give(&timer->timer, frame->ecx, TIMESPEC64))
+TIMER_CALL(262, sys_timer_getoverrun, "d", (int)timer->overrun)
+TIMER_CALL(263, sys_timer_delete, "d", (timer_delete(timer), 0))

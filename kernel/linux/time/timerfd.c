@@ -7,84 +7,56 @@
  *
  * Programs such as fio poll it. Called by system calls, and by the tick.
  */
-#include <stddef.h>
-
-#include "fs/files.h"
-#include "fs/linux/poll.h"
 #include "kernel/abi/poll.h"
-#include "kernel/abi/clocks.h"
 #include "kernel/cpu/interrupts.h"
 #include "kernel/lib/errno.h"
+#include "kernel/linux/poll/eventfd.h"
 #include "kernel/linux/time/interval_timer.h"
-#include "kernel/linux/files/calls.h"
-#include "kernel/syscall/syscall.h"
 
 struct timer_file {
-	struct interval_timer timer; /* first: the two have one address */
-	struct wait_queue ready;
-	uint64_t times; /* it has come since the last read */
+	struct event_counter times; /* first; how often it has come since the last read */
+	struct interval_timer timer;
 };
 
-static struct pool pool = POOL_INITIALIZER(struct timer_file);
+static struct pool timer_files = POOL_INITIALIZER(struct timer_file);
 
 /* In the tick. */
-static void expire(struct timer *timer)
+static void timer_file_expire(struct timer *timer)
 {
-	struct timer_file *mine = (struct timer_file *)timer;
+	struct timer_file *file = list_entry(timer, struct timer_file, timer.timer);
 
-	mine->times++;
-	wait_wake(&mine->ready);
-	interval_timer_again(&mine->timer);
-}
-
-static int timer_read(struct file *file, struct buffer *to, uint64_t offset)
-{
-	struct timer_file *mine = file->private;
-
-	if (to->length < sizeof(mine->times))
-		return -EINVAL;
-	if (file->flags & O_NONBLOCK && !mine->times)
-		return -EAGAIN;
-	int error = wait_event(&mine->ready, mine->times > 0);
-
-	if (error)
-		return error;
-	bool enabled = interrupts_disable();
-	uint64_t times = mine->times;
-
-	mine->times = 0;
-	interrupts_restore(enabled);
-	return buffer_put(to, &times, sizeof(times));
+	file->times.count++;
+	wait_wake(&file->times.changed);
+	interval_timer_again(&file->timer);
 }
 
 static uint32_t timer_poll(struct file *file, struct poll_table *table)
 {
-	struct timer_file *mine = file->private;
+	struct event_counter *times = file->private;
 
-	poll_add(table, &mine->ready);
-	return mine->times ? POLLIN : 0;
+	poll_add(table, &times->changed);
+	return times->count ? POLLIN : 0;
 }
 
 static void timer_release(struct file *file)
 {
-	struct timer_file *mine = file->private;
-
-	timer_cancel(&mine->timer.timer);
-	pool_free(&pool, mine);
+	timer_cancel(&((struct timer_file *)file->private)->timer.timer);
+	pool_free(&timer_files, file->private);
 }
 
 static const struct file_ops timer_ops = {
-	.read = timer_read, .poll = timer_poll, .release = timer_release, .is_stream = true
+	.read = event_read, .poll = timer_poll, .release = timer_release, .is_stream = true
 };
 
-static int sys_timerfd_create(struct trap_frame *frame)
+SYSCALL_DEFINE(322, sys_timerfd_create, "dx")
 {
 	static struct anonymous kind = { .kind = "[timerfd]" };
 	uint32_t clock = frame->ebx, flags = frame->ecx;
 
 	if (flags & ~(O_NONBLOCK | O_CLOEXEC) || !interval_timer_has_clock(clock))
 		return -EINVAL;
-	struct file *file = file_of_pool(&kind, &timer_ops, &pool, O_RDWR | (flags & O_NONBLOCK));
+	struct file *file =
+	    file_of_pool(&kind, &timer_ops, &timer_files, O_RDWR | (flags & O_NONBLOCK));
 
 	if (!file)
 		return -ENOMEM;
@@ -92,46 +64,46 @@ static int sys_timerfd_create(struct trap_frame *frame)
 	return descriptor_add(file, flags);
 }
 
-static int set(struct file *file, const struct trap_frame *frame, bool wide)
+/* The descriptor's timer, or NULL; -EINVAL for another file, -EBADF for none. */
+static int find_timer_file(const struct file *file, struct timer_file **found)
 {
-	struct timer_setting setting;
-
 	if (!file || file->ops != &timer_ops)
 		return file ? -EINVAL : -EBADF;
-	struct timer_file *mine = file->private;
-	int error = timer_setting_from_user(frame->edx, wide, &setting);
+	*found = file->private;
+	return 0;
+}
+
+static int timerfd_settime(struct file *file, const struct trap_frame *frame,
+			   enum time_format format)
+{
+	struct timer_file *found;
+	struct timer_setting setting;
+	int error =
+	    find_timer_file(file, &found) ?: timer_setting_from_user(frame->edx, format, &setting);
 
 	if (!error && frame->ecx & ~TIMER_ABSTIME)
 		error = -EINVAL;
 	if (!error && frame->esi)
-		error = interval_timer_give(&mine->timer, frame->esi, wide);
+		error = interval_timer_give(&found->timer, frame->esi, format);
 	if (error)
 		return error;
 	bool enabled = interrupts_disable();
 
-	mine->times = 0;
-	interval_timer_set(&mine->timer, &setting, frame->ecx, expire);
+	found->times.count = 0;
+	interval_timer_set(&found->timer, &setting, frame->ecx, timer_file_expire);
 	interrupts_restore(enabled);
 	return 0;
 }
 
-FILE_CALL(sys_timerfd_settime, set(file, frame, false))
-FILE_CALL(sys_timerfd_settime64, set(file, frame, true))
+SYSCALL_FILE(325, sys_timerfd_settime, "fxpp", timerfd_settime(file, frame, TIMESPEC))
+SYSCALL_FILE(411, sys_timerfd_settime64, "fxpp", timerfd_settime(file, frame, TIMESPEC64))
 
-static int get(struct file *file, const struct trap_frame *frame, bool wide)
+static int timerfd_gettime(const struct file *file, uint32_t address, enum time_format format)
 {
-	if (!file || file->ops != &timer_ops)
-		return file ? -EINVAL : -EBADF;
-	return interval_timer_give(&((struct timer_file *)file->private)->timer, frame->ecx, wide);
+	struct timer_file *found;
+
+	return find_timer_file(file, &found) ?: interval_timer_give(&found->timer, address, format);
 }
 
-FILE_CALL(sys_timerfd_gettime, get(file, frame, false))
-FILE_CALL(sys_timerfd_gettime64, get(file, frame, true))
-
-static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 322, "timerfd_create", "dx", sys_timerfd_create },
-	{ 325, "timerfd_settime", "fxpp", sys_timerfd_settime },
-	{ 326, "timerfd_gettime", "fp", sys_timerfd_gettime },
-	{ 410, "timerfd_gettime64", "fp", sys_timerfd_gettime64 },
-	{ 411, "timerfd_settime64", "fxpp", sys_timerfd_settime64 },
-};
+SYSCALL_FILE(326, sys_timerfd_gettime, "fp", timerfd_gettime(file, frame->ecx, TIMESPEC))
+SYSCALL_FILE(410, sys_timerfd_gettime64, "fp", timerfd_gettime(file, frame->ecx, TIMESPEC64))

@@ -1,12 +1,56 @@
-/* Times of 64 bits, which newer calls have. */
+/*
+ * Times as programs have them in memory. Most calls with a time exist twice, with one of 32 and one
+ * of 64 bits (their names end in 64), and older ones count microseconds: the format says which.
+ *
+ *	format		bytes	call
+ *	TIMESPEC	4 + 4	clock_settime, ppoll
+ *	TIMESPEC64	8 + 8	clock_settime64, ppoll_time64
+ *	TIMEVAL		4 + 4	settimeofday, select
+ *
+ * All functions return 0 or a negated errno, and sleep in the copy. kernel/syscall/user_time.h is
+ * the same for the calls of lesson 3.
+ */
 #pragma once
 
 #include "kernel/abi/clocks.h"
 #include "kernel/syscall/user_time.h"
 
-/* Nanoseconds of a time; -EINVAL if out of range. More than 68 years count as 68 years. */
+enum time_format { TIMESPEC, TIMESPEC64, TIMEVAL };
+
+/* Reads a time as it is, in seconds and nanoseconds, valid or not. -EFAULT. */
+int time_load(uint32_t address, enum time_format format, struct linux_timespec64 *time);
+
+/* Nanoseconds of a time; -EINVAL unless 0 <= nanoseconds < a second and the seconds are not
+ * negative. More than 68 years count as 68 years. */
 int timespec64_ns(const struct linux_timespec64 *time, uint64_t *ns);
 
-/* The same of one at a user address, and the way back. */
-timespec_reader timespec64_from_user;
+/* Both: -EFAULT, -EINVAL. */
+int time_from_user(uint32_t address, enum time_format format, uint64_t *ns);
+
+/* The way back: to a structure; and to a program, -EFAULT. */
 struct linux_timespec64 timespec64_of(uint64_t ns);
+
+static inline int time_to_user(uint32_t address, enum time_format format, uint64_t ns)
+{
+	if (format == TIMESPEC64) {
+		const struct linux_timespec64 wide = timespec64_of(ns);
+
+		return give(address, &wide, sizeof(wide));
+	}
+	struct linux_timespec time = timespec_of(ns);
+
+	if (format == TIMEVAL)
+		time.nanoseconds = (uint32_t)time.nanoseconds / 1000;
+	return give(address, &time, sizeof(time));
+}
+
+/* What a timer is set to, in nanoseconds: programs have the two one after the other, in this order
+ * (struct itimerspec, struct itimerval). */
+struct timer_setting {
+	uint64_t interval, value;
+};
+
+int timer_setting_from_user(uint32_t address, enum time_format format,
+			    struct timer_setting *setting);
+int timer_setting_to_user(uint32_t address, enum time_format format,
+			  const struct timer_setting *setting);
