@@ -150,13 +150,14 @@ static uint32_t mode_of(const struct procfs_node *node)
 	return S_IFREG | (entry->store ? 0644 : 0444);
 }
 
-/* Of all inodes of a tree, but for a descriptor's link and its text, each has its own. */
+/* Each inode of a tree has its own: what compares files by it (find, tar) relies on that. A pid and
+ * a descriptor have 31 bits together. */
 static uint32_t number_of(const struct procfs_node *node)
 {
 	uint32_t pid = node->pid, object = (uintptr_t)node->object;
 
 	if (pid && node->entry->each && node->entry != &procfs_task)
-		return DESCRIPTORS | (pid * FILES_MAX + object);
+		return DESCRIPTORS | (pid * FILES_MAX + object) * 2 | !node->entry->file;
 	return (pid * 2 + node->is_thread) * ENTRIES + node->entry->number + object * 31;
 }
 
@@ -202,6 +203,20 @@ static uint32_t number_in(const struct name *name)
 	return i == name->length ? number : 0;
 }
 
+/* Finds an entry's next object, from object->number on, and its name: its number, unless `each` has
+ * given it another one. False: there is none. */
+static bool find_object(const struct procfs_entry *entry, const struct procfs_node *directory,
+			struct procfs_object *object)
+{
+	object->name[0] = '\0';
+	if (!entry->each(directory, object))
+		return false;
+	object->has_name = object->name[0];
+	if (!object->has_name)
+		snprintk(object->name, sizeof(object->name), "%u", object->number);
+	return true;
+}
+
 static int procfs_lookup(struct inode *inode, const struct name *name, struct inode **found)
 {
 	const struct procfs_node *directory = procfs_node(inode);
@@ -219,9 +234,12 @@ static int procfs_lookup(struct inode *inode, const struct name *name, struct in
 	for (; entry && !entry->each; entry = entry->next)
 		if (name_is(name, entry->name))
 			return make_inode(child_of(directory, entry, NULL), found);
-	for (; entry && entry->each(directory, &object); object.number++)
+	for (; entry && find_object(entry, directory, &object); object.number++) {
 		if (name_is(name, object.name))
 			return make_inode(child_of(directory, entry, &object), found);
+		if (!object.has_name)
+			break; /* the object of this number would have been found first */
+	}
 	return -ENOENT;
 }
 
@@ -251,7 +269,6 @@ static bool next_task(int32_t program, struct procfs_object *object)
 			found = pid;
 	}
 	object->number = found;
-	snprintk(object->name, sizeof(object->name), "%u", found);
 	return found != UINT32_MAX;
 }
 
@@ -328,7 +345,7 @@ static bool entry_from(const struct procfs_inode *inode, uint64_t position,
 		entry = entry->next;
 	if (entry && entry->each) {
 		object->number = position < OBJECTS ? 0 : position - OBJECTS;
-		entry = entry->each(&inode->node, object) ? entry : NULL;
+		entry = find_object(entry, &inode->node, object) ? entry : NULL;
 		position = OBJECTS + object->number;
 	}
 	if (!entry)

@@ -4,7 +4,6 @@
 #include "kernel/abi/file.h"
 #include "kernel/lib/divide.h"
 #include "kernel/process/family.h"
-#include "kernel/report/printk.h"
 #include "mm/page_alloc.h"
 #include "mm/space_map.h"
 
@@ -219,7 +218,6 @@ static bool next_descriptor(const struct procfs_node *directory, struct procfs_o
 	while (files && object->number < FILES_MAX && !files_get(files, object->number))
 		object->number++;
 	object->it = (const void *)(uintptr_t)object->number;
-	snprintk(object->name, sizeof(object->name), "%u", object->number);
 	return files && object->number < FILES_MAX;
 }
 

@@ -27,6 +27,7 @@ struct procfs_object {
 	uint32_t number;
 	bool is_wanted; /* this number: it need not be one that is listed */
 	const void *it;
+	bool has_name; /* which is not its number */
 	char name[PROCFS_NAME];
 };
 
@@ -65,8 +66,8 @@ struct procfs_entry {
 	uint32_t permissions; /* of a directory; 0: 0555 */
 
 	/* An entry for each of several objects, one at most in a directory: finds the object of the
-	 * lowest number from object->number on, and its name. False: there is none. `up` is from an
-	 * object to that of the directory; NULL: it has none. */
+	 * lowest number from object->number on; it may fill in a name. False: there is none. `up`
+	 * is from an object to that of the directory; NULL: it has none. */
 	bool (*each)(const struct procfs_node *directory, struct procfs_object *object);
 	const void *(*up)(const void *object);
 

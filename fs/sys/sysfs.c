@@ -79,13 +79,14 @@ _Static_assert(BLOCK_TRANSFER_SECTORS *SECTOR_SIZE == 128 * 1024, "max_sectors_k
 
 /* ---- the devices ---- */
 
-/* The first device from object->number on: of those of a drive, or (NULL) of all drives. */
-static bool next_of(const struct block_device *whole, struct procfs_object *object)
+/* Finds the first device from object->number on: a drive's partition or (whole NULL) a drive, or
+ * `any` of all. Its name is its own. */
+static bool find_device(struct procfs_object *object, bool any, const struct block_device *whole)
 {
 	uint32_t number = 0;
 
 	for (const struct block_device *each = block_first(); each; each = each->next, number++)
-		if (number >= object->number && each->whole == whole) {
+		if (number >= object->number && (any || each->whole == whole)) {
 			object->number = number;
 			object->it = each;
 			snprintk(object->name, sizeof(object->name), "%s", each->name);
@@ -94,26 +95,16 @@ static bool next_of(const struct block_device *whole, struct procfs_object *obje
 	return false;
 }
 
-static bool next_partition(const struct procfs_node *drive, struct procfs_object *object)
+/* The partitions of the drive whose directory it is; in another directory, the drives. */
+static bool next_device(const struct procfs_node *directory, struct procfs_object *object)
 {
-	return next_of(drive->object, object);
+	return find_device(object, false, directory->object);
 }
 
-static bool next_drive(const struct procfs_node *directory, struct procfs_object *object)
-{
-	return next_of(NULL, object);
-}
-
-/* Drives and partitions, by their names. */
+/* Drives and partitions, by their names, and by their numbers. */
 static bool next_name(const struct procfs_node *directory, struct procfs_object *object)
 {
-	const struct block_device *device = block_first();
-
-	for (uint32_t i = object->number; device && i > 0; i--)
-		device = device->next;
-	object->it = device;
-	snprintk(object->name, sizeof(object->name), "%s", device ? device->name : "");
-	return device;
+	return find_device(object, true, NULL);
 }
 
 static bool next_number(const struct procfs_node *directory, struct procfs_object *object)
@@ -186,11 +177,11 @@ static struct procfs_entry of_drive[] = {
 	{ "hidden", .text = "0" },
 	{ "removable", .text = "0" },
 	{ "queue", PROCFS_ENTRIES(of_queue) },
-	{ .each = next_partition, .up = whole_of, PROCFS_ENTRIES(of_partition) },
+	{ .each = next_device, .up = whole_of, PROCFS_ENTRIES(of_partition) },
 };
 
-static struct procfs_entry drives[] = { { .each = next_drive, PROCFS_ENTRIES(of_drive) } };
-static struct procfs_entry drive_links[] = { { .each = next_drive, .link = link_drive } };
+static struct procfs_entry drives[] = { { .each = next_device, PROCFS_ENTRIES(of_drive) } };
+static struct procfs_entry drive_links[] = { { .each = next_device, .link = link_drive } };
 static struct procfs_entry name_links[] = { { .each = next_name, .link = link_device } };
 static struct procfs_entry number_links[] = { { .each = next_number, .link = link_device } };
 static struct procfs_entry of_class[] = { { "block", PROCFS_ENTRIES(name_links) } };

@@ -207,7 +207,7 @@ static void texts(void)
 static void numbers_of_inodes(void)
 {
 	enum { CHILDREN = 3, DESCRIPTORS = 60, FILES_MOST = 1000 };
-	static const char *const folders[] = { "", "fd/" };
+	static const char *const folders[] = { "", "fd/", "fdinfo/" };
 	static ino_t seen[FILES_MOST];
 	int zero = open("/dev/zero", O_RDONLY), count = 0, same = 0;
 	pid_t children[CHILDREN];
@@ -219,8 +219,8 @@ static void numbers_of_inodes(void)
 	for (int i = 0; i < CHILDREN; i++)
 		if ((children[i] = fork()) == 0)
 			pause();
-	for (int i = 0; i < 2 * CHILDREN; i++) {
-		int length = sprintf(path, "/proc/%d/%s", children[i / 2], folders[i % 2]);
+	for (int i = 0; i < 3 * CHILDREN; i++) {
+		int length = sprintf(path, "/proc/%d/%s", children[i / 3], folders[i % 3]);
 		DIR *folder = opendir(path);
 		struct dirent *entry;
 
@@ -234,7 +234,7 @@ static void numbers_of_inodes(void)
 		}
 		closedir(folder);
 	}
-	say("as many", count > CHILDREN * DESCRIPTORS && count < FILES_MOST);
+	say("as many", count > 2 * CHILDREN * DESCRIPTORS && count < FILES_MOST);
 	say("the same number", same);
 	for (int i = 0; i < CHILDREN; i++) {
 		kill(children[i], SIGKILL);
