@@ -172,23 +172,20 @@ void pipe_enter(struct pipe *pipe, struct file *file)
 }
 
 /* Both queues are woken: a task that waits for data gets the end of the file, one that waits for
- * room gets -EPIPE. */
-bool pipe_leave(struct pipe *pipe, struct file *file)
+ * room gets -EPIPE. The last file to leave frees the pipe. */
+static void pipe_release(struct file *file)
 {
+	struct pipe *pipe = file->private;
+
 	pipe->readers -= file_readable(file);
 	pipe->writers -= file_writable(file);
 	wait_wake(&pipe->data);
 	wait_wake(&pipe->room);
 	if (pipe->readers + pipe->writers > 0)
-		return false;
-	free_pipe(pipe);
-	return true;
-}
-
-static void pipe_release(struct file *file)
-{
-	if (pipe_leave(file->private, file) && pipe_freed)
+		return;
+	if (pipe_freed)
 		pipe_freed(file);
+	free_pipe(pipe);
 }
 
 const struct file_ops pipe_ops = {

@@ -32,10 +32,8 @@ int pipe_create(uint32_t flags, struct file **reader, struct file **writer);
 /* All pipes: a new one is empty, and no file has it open. */
 extern struct pool pipe_pool;
 
-/* A file that is open for one side of the pipe, or for both, begins and ends. The last one to leave
- * frees the pipe: then pipe_leave returns true. */
+/* A file that is open for one side of the pipe, or for both, begins; its release ends it. */
 void pipe_enter(struct pipe *pipe, struct file *file);
-bool pipe_leave(struct pipe *pipe, struct file *file);
 
 /* The operations of an open end. */
 extern const struct file_ops pipe_ops;

@@ -28,8 +28,6 @@
 
 /* ---- vectors ---- */
 
-const struct message_ops *message_ops;
-
 struct file *file_of_pool(struct anonymous *kind, const struct file_ops *ops, struct pool *pool,
 			  uint32_t flags)
 {
@@ -172,8 +170,8 @@ static int move_vectors(struct file *file, const struct trap_frame *frame, uint6
 		return error;
 	if (is_beyond_files(offset, vectors.total))
 		return -EINVAL;
-	if (message_ops && file->ops == message_ops->ops)
-		return message_ops->move(file, &vectors, transfer == write_here);
+	if (socket_move_vectors && file->ops == &socket_ops)
+		return socket_move_vectors(file, &vectors, transfer == write_here);
 	if (transfer == write_here && file->ops->is_stream && vectors.total <= PAGE_SIZE << AT_ONCE)
 		return write_together(file, &vectors);
 	bool is_direct = file->flags & O_DIRECT && !file->ops->is_stream;

@@ -55,11 +55,10 @@ struct vectors {
 int vectors_from_user(struct vectors *vectors, uint32_t from, uint32_t count);
 void vectors_release(struct vectors *vectors);
 
-/* readv and writev, for files of these ops: all pieces are one message. In lesson 4's kernel. */
-extern const struct message_ops {
-	const struct file_ops *ops;
-	int (*move)(struct file *file, const struct vectors *vectors, bool write);
-} *message_ops;
+/* readv and writev of a file with these operations: all pieces are one message. Sockets, from
+ * lesson 4 on. */
+extern const struct file_ops socket_ops OPTIONAL;
+int socket_move_vectors(struct file *file, const struct vectors *vectors, bool write) OPTIONAL;
 
 /* The file, or NULL if it is not open for this. */
 static inline struct file *file_to_read(struct file *file)

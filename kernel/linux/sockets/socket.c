@@ -13,7 +13,6 @@
 #include "kernel/abi/poll.h"
 #include "kernel/abi/stat.h"
 #include "kernel/lib/errno.h"
-#include "kernel/lib/startup.h"
 #include "kernel/linux/files/calls.h"
 #include "kernel/linux/sockets/sockets.h"
 #include "kernel/process/process.h"
@@ -179,7 +178,7 @@ static int socket_write(struct file *file, struct buffer *from, uint64_t offset)
 	return socket_send(file->private, &transfer);
 }
 
-static int socket_move_vectors(struct file *file, const struct vectors *vectors, bool write)
+int socket_move_vectors(struct file *file, const struct vectors *vectors, bool write)
 {
 	struct transfer transfer =
 	    transfer_of(buffer_of_user(0, 0), vectors->list, vectors->total, 0);
@@ -282,11 +281,3 @@ struct file *socket_file(bool is_datagram, uint32_t flags)
 	open_sockets = socket;
 	return file;
 }
-
-static void sockets_start(void)
-{
-	static const struct message_ops ops = { &socket_ops, socket_move_vectors };
-
-	message_ops = &ops;
-}
-STARTUP(sockets_start)
