@@ -49,32 +49,6 @@ static bool reach(struct files *files, uint32_t descriptor)
 	return true;
 }
 
-static void hold(struct file *file)
-{
-	if (file)
-		file->references++;
-}
-
-/* For fork. The files themselves are shared, so each gets one more reference. */
-struct files *files_copy(const struct files *files)
-{
-	struct files *copy = pool_alloc(&pool);
-
-	if (!copy)
-		return NULL;
-	memcpy(copy, files, sizeof(*copy));
-	copy->slots = copy->first;
-	if (files->count > FILES_INLINE && !reach(copy, files->count - 1)) {
-		pool_free(&pool, copy);
-		return NULL;
-	}
-	for (uint32_t i = 0; i < files->count; i++)
-		hold(copy->slots[i] = files->slots[i]);
-	hold(copy->directory);
-	hold(copy->program);
-	return copy;
-}
-
 /* The last reference to a file may be here: its release may sleep, and wake a task that waits at
  * the other end of a pipe. */
 void files_destroy(struct files *files)
@@ -158,7 +132,8 @@ void files_set(struct file **place, struct file *file)
 {
 	struct file *before = *place;
 
-	hold(file);
+	if (file)
+		file->references++;
 	*place = file;
 	if (before)
 		file_release(before);

@@ -1,10 +1,10 @@
 /*
- * The root of lessons 3 and 4: a read-only list of the files that the host provides.
+ * The root: a read-only list of the files that the host provides, or a tree of directories.
  *
  *	files --> { etc/passwd, 120, its bytes } --> { bin/sh, 17060, its bytes } --> ...
  *
- * A name is a whole path. There are no directories and no links: a file system has those, and
- * implements the same header (fs/vfs, fs/ram). Devices are found as /dev/NAME.
+ * In the list a name is a whole path. There are no directories and no links: a file system has
+ * those, and is asked where it is linked (fs/ram/root.c). Devices are found as /dev/NAME.
  *
  * The files come from the host (fs/cpio.h). Only regular files are taken. Of an archive that is
  * wrong, the files before the first error are kept.
@@ -92,10 +92,13 @@ static int open_ram_file(const char *name, uint32_t flags, struct file **file)
 	return *file ? 0 : -ENFILE;
 }
 
-/* Every path begins at the root, and no file is made: the table and the mode mean nothing. */
+/* In the list every path begins at the root, and no file is made: the table and the mode mean
+ * nothing. */
 int file_open(const struct files *table, const char *path, uint32_t flags, uint32_t mode,
 	      struct file **file)
 {
+	if (tree_open)
+		return tree_open(table, path, flags, mode, file);
 	const struct device *device = find_device(plain(path));
 
 	if (!device)
@@ -108,6 +111,8 @@ int file_open_program(const struct files *table, const char *path, struct file *
 {
 	const struct ram_file *ram = find(plain(path));
 
+	if (tree_open_program)
+		return tree_open_program(table, path, file);
 	if (find_device(plain(path)) || (ram && !ram->is_program))
 		return -EACCES;
 	return open_ram_file(plain(path), O_RDONLY, file);
@@ -140,10 +145,15 @@ static const char *take(struct cpio *archive)
 
 void root_initialize(void)
 {
+	if (tree_make)
+		tree_make();
 	devices_initialize();
 }
 
 void root_unpack(void)
 {
-	cpio_unpack(take);
+	if (tree_fill)
+		tree_fill();
+	else
+		cpio_unpack(take);
 }

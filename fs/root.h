@@ -1,9 +1,8 @@
 /*
  * From a name to an open file: the root directory, and opening the files in it.
  *
- * In the lessons' core that is fs/root.c, a list of files in memory; where a file system is linked
- * in its place, the same functions know directories and links (fs/vfs/vfs.c). They return 0
- * or a negated errno, and may sleep.
+ * Without a file system that is fs/root.c's list of files in memory. Where fs/ram/root.c is linked,
+ * the same functions know directories and links. They return 0 or a negated errno, and may sleep.
  */
 #pragma once
 
@@ -24,3 +23,12 @@ int file_open(const struct files *files, const char *path, uint32_t flags, uint3
 /* Opens a program to be run, to read it: until the file is released it cannot be written. -EACCES
  * for a file that is not regular or not executable. */
 int file_open_program(const struct files *files, const char *path, struct file **file);
+
+/* ---- a root with directories: fs/ram/root.c ---- */
+
+/* Makes an empty one; opens what is in it, as above; and adds the devices and the host's files. */
+void tree_make(void) OPTIONAL;
+int tree_open(const struct files *files, const char *path, uint32_t flags, uint32_t mode,
+	      struct file **file) OPTIONAL;
+int tree_open_program(const struct files *files, const char *path, struct file **file) OPTIONAL;
+void tree_fill(void) OPTIONAL;

@@ -1,13 +1,12 @@
 /*
- * A root with directories and links, in place of fs/root.c's list of files.
+ * A root with directories and links, for fs/root.c, which else has a list of files.
  *
- *	root_initialize	/, /dev, /tmp				made here
+ *	tree_make	/, /dev, /tmp				by root_initialize
  *	(start-up)	devices, /proc, ...			by STARTUP functions
- *	root_unpack	/dev/null, ..., then /bin, /etc, ...	the devices; and the host's archive
+ *	tree_fill	/dev/null, ..., then /bin, /etc, ...	the devices; and the host's archive
  *
- * A kernel without an archive has an empty root, and says so.
- *
- * Called once each, by main.c, before the first program.
+ * A kernel without an archive has an empty root, and says so. The first and the last are called
+ * once each, before the first program.
  */
 #include "fs/root.h"
 
@@ -23,7 +22,7 @@
 #include "kernel/report/printk.h"
 
 /* What is made here needs no program and no archive; names in the archive come on top. */
-void root_initialize(void)
+void tree_make(void)
 {
 	struct inode *root = ramfs_create_root();
 
@@ -34,17 +33,16 @@ void root_initialize(void)
 	vfs_make(root, "/dev/pts", S_IFDIR | 0755, 0);
 	vfs_make(root, "/dev/shm", S_IFDIR | 01777, 0);
 	vfs_make(root, "/tmp", S_IFDIR | 01777, 0);
-	devices_initialize();
 }
 
 /* The umask takes permissions away from what is made. */
-int file_open(const struct files *files, const char *path, uint32_t flags, uint32_t mode,
+int tree_open(const struct files *files, const char *path, uint32_t flags, uint32_t mode,
 	      struct file **file)
 {
 	return vfs_open(vfs_working_directory(files), path, flags, mode & ~files->umask, file);
 }
 
-int file_open_program(const struct files *files, const char *path, struct file **file)
+int tree_open_program(const struct files *files, const char *path, struct file **file)
 {
 	return vfs_open_program(vfs_working_directory(files), path, file);
 }
@@ -71,7 +69,7 @@ static void link_descriptors(void)
 }
 
 /* After an error the kernel continues with the files that it has: its own prompt needs none. */
-void root_unpack(void)
+void tree_fill(void)
 {
 	make_devices();
 	link_descriptors();

@@ -22,6 +22,9 @@
  * One terminal for the machine. The serial line stops taking bytes while nothing fits (has_room),
  * and goes on when a reader has taken some (serial_resume): so nothing that is sent is lost. The
  * ring is touched with interrupts disabled.
+ *
+ * Where kernel/linux/terminal/console.c is linked, the console has all settings of termios(3): then
+ * keys and open files go there.
  */
 #include "fs/tty/tty.h"
 
@@ -204,6 +207,7 @@ static int tty_control(struct file *file, uint32_t command, uint32_t argument)
 }
 
 static const struct file_ops tty_ops = {
+	.open = console_open,
 	.read = tty_read,
 	.write = tty_write,
 	.control = tty_control,
@@ -223,6 +227,9 @@ void tty_initialize(tty_signaller *send_to_group)
 /* False: the kernel's own prompt reads the keys. */
 void tty_listen(bool wanted)
 {
-	keyboard_listener = wanted ? type : NULL;
-	serial_listen(wanted ? type : NULL, has_room);
+	keyboard_listener = !wanted ? NULL : console_type_key ? console_type_key : type;
+	serial_listen(!wanted	     ? NULL
+		      : console_type ? console_type
+				     : type,
+		      console_has_room ? console_has_room : has_room);
 }

@@ -19,3 +19,12 @@ void tty_initialize(tty_signaller *signal_group);
 
 /* Sends what is typed to programs, as at first; or, if not `wanted`, to the prompt. */
 void tty_listen(bool wanted);
+
+/* ---- a console with settings (termios) and job control: kernel/linux/terminal/console.c ---- */
+
+/* Opens it: gives the file other operations than those here. Is typed to, at the serial line and at
+ * the keyboard, in interrupt handlers. Has room for a byte, as serial_listen asks. */
+int console_open(struct file *file) OPTIONAL;
+void console_type(uint8_t byte) OPTIONAL;
+void console_type_key(uint8_t byte) OPTIONAL;
+bool console_has_room(void) OPTIONAL;

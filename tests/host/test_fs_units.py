@@ -16,6 +16,7 @@ SOURCES = (
     "fs/devices.c",
     "fs/file.c",
     "fs/files.c",
+    "fs/files_copy.c",
     "fs/path_page.c",
     "fs/pipe.c",
     "fs/linux/line.c",

@@ -18,11 +18,9 @@ from tests.tree.test_arrows import homes
 
 POINTER = re.compile(r"^extern (?:const )?[\w ]+[ *]\(\*(\w+)\)\(", re.MULTILINE)
 
-# Files that a list of breadth takes away. All but the first two belong to a part of the core that
-# the same lesson replaces (kernel/README.md), or to its measurement.
+# Files that a list of breadth takes away. They belong to a part of the core that the same lesson
+# replaces (kernel/README.md), or to its measurement.
 TAKEN = {
-    "fs/root.c": "a root with directories in place of a list of files; the two are to be one",
-    "fs/tty/tty.c": "a terminal with all settings in place of a plain one; the two are to be one",
     "labs/lesson2/round_trip.asm": "lesson 2's measurement enters user mode without a program",
     "labs/lesson2/tick_tax.c": "the same",
     "labs/lesson3/trace_command.c": "lesson 3's measurement",
@@ -34,7 +32,6 @@ TAKEN = {
 
 # Pointers to functions that breadth or storage sets while the kernel runs.
 SET = {
-    "keyboard_listener": "who gets what is typed: a terminal, or the prompt; it changes",
     "page_reclaim": "the storage lab's kernel puts its cache of blocks before the core's pages",
     "page_fault_watch": "the command `faults` begins and ends a measurement",
 }

@@ -1,6 +1,6 @@
 /*
- * The console: the terminal whose other end is the machine's keyboard, screen and serial line; it
- * replaces fs/tty/tty.c.
+ * The console: the terminal whose other end is the machine's keyboard, screen and serial line.
+ * fs/tty/tty.c registers the device, and gives it what is typed.
  *
  * The serial line stops taking bytes while nothing fits (line_has_room), and goes on when a reader
  * has taken some (serial_resume): so nothing that is sent is lost.
@@ -9,11 +9,11 @@
 
 #include <stddef.h>
 
-#include "drivers/console/keyboard.h"
 #include "drivers/console/serial.h"
 #include "drivers/qemu/settings.h"
 #include "fs/devices.h"
 #include "kernel/lib/errno.h"
+#include "kernel/lib/startup.h"
 #include "kernel/linux/terminal/terminal.h"
 #include "kernel/process/process.h"
 #include "kernel/report/printk.h"
@@ -21,49 +21,51 @@
 #define TTY_ANY	  (5u << 8 | 0) /* /dev/tty: the terminal of the process that opens it */
 #define BACKSPACE '\b'
 
-int32_t tty_foreground;
-
 static struct terminal console;
 
-/* In interrupt handlers. Wakes even for half a line: settings may ask for single bytes. */
-static void type(uint8_t byte)
+/* Wakes even for half a line: settings may ask for single bytes. */
+void console_type(uint8_t byte)
 {
 	line_type(&console.line, byte);
 	wait_wake(&console.readers);
 }
 
 /* The key is the terminal's erase character, whichever that is. */
-static void type_key(uint8_t byte)
+void console_type_key(uint8_t byte)
 {
-	type(byte == BACKSPACE ? console.line.settings.characters[VERASE] : byte);
+	console_type(byte == BACKSPACE ? console.line.settings.characters[VERASE] : byte);
 }
 
 /* For the serial line, which can make its sender wait. */
-static bool console_accepts(void)
+bool console_has_room(void)
 {
 	return line_has_room(&console.line);
 }
 
-static void console_put(struct line *line, const char *text, uint32_t length)
+/* ---- as a terminal's hardware ---- */
+
+static void put_text(struct line *line, const char *text, uint32_t length)
 {
 	console_write(text, length);
 }
 
-static bool console_has_room(const struct terminal *terminal)
+static bool can_put(const struct terminal *terminal)
 {
 	return true;
 }
 
-static void console_resume(struct terminal *terminal)
+static void resume_serial(struct terminal *terminal)
 {
 	serial_resume();
 }
 
-static void console_leave(struct terminal *terminal)
+static void ignore_end(struct terminal *terminal)
 {
 }
 
-static int open_console(struct file *file)
+/* ---- as a file ---- */
+
+int console_open(struct file *file)
 {
 	return terminal_open(file, &console);
 }
@@ -75,32 +77,20 @@ static int open_own(struct file *file)
 	return own ? terminal_open(file, own) : -ENXIO;
 }
 
-/* The caller's function is for fs/tty/tty.c, which may not use kernel/process. */
-void tty_initialize(tty_signaller *unused)
+/* Until it has run, what is typed is kept without being shown, and lost here. */
+static void console_start(void)
 {
-	static const struct terminal_hardware hardware = { console_put, console_has_room,
-							   console_resume, console_leave };
-	static struct file_ops console_ops, own_ops;
-	static struct device device = { "console", TTY_DEVICE, 0600, &console_ops, NULL };
+	static const struct terminal_hardware hardware = { put_text, can_put, resume_serial,
+							   ignore_end };
+	static const struct file_ops own_ops = { .open = open_own };
 	static struct device own_device = { "tty", TTY_ANY, 0666, &own_ops, NULL };
 
-	console_ops = own_ops = terminal_ops;
-	console_ops.open = open_console;
-	own_ops.open = open_own;
 	console.hardware = &hardware;
 	console.device = TTY_DEVICE;
 	console.foreground = &tty_foreground;
 	console.window.rows = setting_number("rows", 24);
 	console.window.columns = setting_number("columns", 80);
 	terminal_add(&console);
-	device_register(&device);
 	device_register(&own_device);
-	tty_listen(true);
 }
-
-/* False: the kernel's own prompt reads the keys. */
-void tty_listen(bool wanted)
-{
-	keyboard_listener = wanted ? type_key : NULL;
-	serial_listen(wanted ? type : NULL, console_accepts);
-}
+STARTUP(console_start)

@@ -234,13 +234,11 @@ static void ptys_start(void)
 		.release = master_release,
 		.is_stream = true,
 	};
-	static struct file_ops slave_ops;
+	static const struct file_ops slave_ops = { .open = slave_open };
 	static struct device master = { "ptmx", MASTER, 0666, &master_ops, NULL };
 	static struct device slaves[PTYS];
 	static char names[PTYS][8];
 
-	slave_ops = terminal_ops;
-	slave_ops.open = slave_open;
 	device_register(&master);
 	for (uint32_t i = 0; i < PTYS; i++) {
 		snprintk(names[i], sizeof(names[i]), "pts/%u", i);

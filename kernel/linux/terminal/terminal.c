@@ -196,16 +196,7 @@ static int set_foreground(struct terminal *terminal, uint32_t argument)
 	return 0;
 }
 
-/* ---- opening, reading, writing ---- */
-
-int terminal_open(struct file *file, struct terminal *terminal)
-{
-	file->private = terminal;
-	terminal->files++;
-	if (!(file->flags & O_NOCTTY) && file_readable(file))
-		acquire(terminal, false); /* without it the process may still write */
-	return 0;
-}
+/* ---- reading and writing ---- */
 
 static void terminal_release(struct file *file)
 {
@@ -467,7 +458,7 @@ static int control(struct file *file, uint32_t command, uint32_t argument)
 	return terminal_control(file->private, command, argument);
 }
 
-const struct file_ops terminal_ops = {
+static const struct file_ops terminal_ops = {
 	.read = terminal_read,
 	.write = terminal_write,
 	.control = control,
@@ -475,3 +466,13 @@ const struct file_ops terminal_ops = {
 	.release = terminal_release,
 	.is_stream = true,
 };
+
+int terminal_open(struct file *file, struct terminal *terminal)
+{
+	file->ops = &terminal_ops;
+	file->private = terminal;
+	terminal->files++;
+	if (!(file->flags & O_NOCTTY) && file_readable(file))
+		acquire(terminal, false); /* without it the process may still write */
+	return 0;
+}

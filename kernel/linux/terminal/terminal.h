@@ -46,9 +46,6 @@ struct terminal *terminal_find(uint32_t device);
 /* The other end has gone: reads get the end, writes -EIO, the session SIGHUP. */
 void terminal_hang_up(struct terminal *terminal);
 
-/* For the operations of files: opens one, which belongs to the terminal then; and ioctl. */
+/* For the operations of files: open, which gives the file those of a terminal; and ioctl. */
 int terminal_open(struct file *file, struct terminal *terminal);
 int terminal_control(struct terminal *terminal, uint32_t command, uint32_t argument);
-
-/* What a program can do with a terminal that is open; the operation open is missing. */
-extern const struct file_ops terminal_ops;
