@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import resource
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -139,6 +140,24 @@ def test_a_full_disk_is_told(machine: FakeMachine) -> None:
     done = machine.run("setup.sh", "run")
     assert done.returncode != 0
     assert "is the disk full, or protected?" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "ERROR: Could not install packages due to an OSError: [Errno 28] Kein Platz mehr",
+        "E: You don't have enough free space in /var/cache/apt/archives/.",
+        "dpkg: error processing archive a.deb (--unpack): failed to write (No space left on device)",
+    ],
+)
+def test_a_disk_is_told_that_was_full(machine: FakeMachine, said: str) -> None:
+    """What could not be installed is gone again, and there is room for a trial."""
+    machine.install()
+    machine.remove("nasm")
+    machine.fake("apt-get", f"echo {shlex.quote(said)}; exit 100")
+    done = machine.run("setup.sh", "run")
+    assert done.returncode != 0
+    assert done.stderr.endswith("setup: the disk is full: make room, and run it again\n")
 
 
 def test_apt_fails_to_update_only(machine: FakeMachine) -> None:

@@ -29,8 +29,13 @@ fail() {
 	exit 1
 }
 
-# What failed may be a disk that is full: the tools' own words do not say so.
+# What failed may be a disk that is full: the tools' own words do not say so, or only in the log,
+# and have made room again (pip, apt's two, dpkg).
 say_if_full() {
+	if grep -qsE 'Errno 28|No space left|enough free space' "$log"; then
+		say "the disk is full: make room, and run it again"
+		return
+	fi
 	printf '%4096s' '' 2>/dev/null >build/room ||
 		say "nothing can be written to $PWD/build: is the disk full, or protected?"
 	rm -f build/room
