@@ -147,7 +147,7 @@ def test_a_full_disk_is_told(machine: FakeMachine) -> None:
     [
         "ERROR: Could not install packages due to an OSError: [Errno 28] Kein Platz mehr",
         "E: You don't have enough free space in /var/cache/apt/archives/.",
-        "dpkg: error processing archive a.deb (--unpack): failed to write (No space left on device)",
+        "dpkg: error processing archive a.deb: failed to write (No space left on device)",
     ],
 )
 def test_a_disk_is_told_that_was_full(machine: FakeMachine, said: str) -> None:
