@@ -9,9 +9,9 @@
  *							and by writers, when too many are dirty
  *
  * Whose file it is (an inode of fs/disk, a block device) says how bytes get to the disk, and keeps
- * writers and truncation of one file apart (its own mutex: "turn"). Reads, faults and write-back
- * need no turn. Order of locks: turn, write_back, and then whatever the owner takes in read and
- * write. Copies from and to programs may sleep, and only the turn is held then.
+ * writers and truncation of one file apart (the file's lock). Reads, faults and write-back do
+ * not need it. Order of locks: the file's, write_back, and then whatever read and write lock.
+ * Copies from and to programs may sleep, with the file's lock and no other.
  */
 #pragma once
 
@@ -25,13 +25,13 @@
 /* An empty cache. */
 void cached_file_initialize(struct cached_file *file, const struct cached_file_ops *ops);
 
-/* As struct file_ops's read and write. The caller of write has the turn, and has checked flags and
- * limits. A write after one that could not be written back fails with that error, once, unless
- * cached_file_sync has told it. */
+/* As struct file_ops's read and write. The caller of write has the file's lock, and has checked
+ * flags and limits. A write after one that could not be written back fails with that error, once,
+ * unless cached_file_sync has told it. */
 int cached_file_read(struct cached_file *file, struct buffer *to, uint64_t offset);
 int cached_file_write(struct cached_file *file, struct buffer *from, uint64_t offset);
 
-/* The same past the cache (O_DIRECT), in the caller's turn. -EINVAL unless offset, length and
+/* The same past the cache (O_DIRECT), with the file's lock. -EINVAL unless offset, length and
  * address are multiples of 512. */
 int cached_file_direct(struct cached_file *file, struct buffer *buffer, uint64_t offset,
 		       bool write);

@@ -115,7 +115,7 @@ int cached_file_direct(struct cached_file *file, struct buffer *buffer, uint64_t
 	int moved = direct_runs(file, buffer, offset, write);
 
 	if (write && moved < 0) /* some may be on the disk all the same */
-		cached_file_doubt(file, first, end);
+		cached_file_invalidate(file, first, end);
 	if (write && moved > 0) {
 		current->counts.blocks_out += (uint32_t)moved / SECTOR_SIZE;
 		cached_file_drop(file, (offset + PAGE_SIZE - 1) >> PAGE_SHIFT,

@@ -320,8 +320,7 @@ static void zero_in_page(struct cached_file *file, uint64_t from, uint32_t lengt
 
 void cached_file_zero_tail(struct cached_file *file, uint64_t size)
 {
-	if (size % PAGE_SIZE)
-		zero_in_page(file, size, PAGE_SIZE - size % PAGE_SIZE);
+	zero_in_page(file, size, -(uint32_t)size % PAGE_SIZE);
 }
 
 void cached_file_discard(struct cached_file *file, uint64_t from, uint64_t end)
@@ -343,7 +342,7 @@ void cached_file_discard(struct cached_file *file, uint64_t from, uint64_t end)
 			 last < CACHED_FILE_MOST ? last >> PAGE_SHIFT : UINT32_MAX, true);
 }
 
-void cached_file_doubt(struct cached_file *file, uint32_t first, uint32_t end)
+void cached_file_invalidate(struct cached_file *file, uint32_t first, uint32_t end)
 {
 	file->changes++;
 	cached_file_drop(file, first, end, false);
@@ -368,7 +367,7 @@ static void write_oldest_file(void)
 
 	file->ops->hold(file);
 	cached_file_write_back(file, 0, UINT32_MAX);
-	if (file->dirty) { /* some are so again: it is the others' turn */
+	if (file->dirty) { /* some are so again: the other files come first */
 		list_remove(&file->in_dirty);
 		list_append(&dirty_files, &file->in_dirty);
 		file->dirty_since = time_ns();

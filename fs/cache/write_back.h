@@ -80,7 +80,7 @@ int cached_file_write_back(struct cached_file *file, uint32_t first, uint32_t en
 
 /* The file ends at `size` now (its ops say so already), and its blocks after that are still
  * allocated: its pages after that go, also from every space, and the rest of its last page is
- * zeroed. In the caller's turn. */
+ * zeroed. With the file's lock. */
 void cached_file_cut(struct cached_file *file, uint64_t size);
 
 /* Takes pages out of the cache: clean ones, or (`all`: what is on the disk has changed) whatever
@@ -93,7 +93,7 @@ void cached_file_drop(struct cached_file *file, uint32_t first, uint32_t end, bo
 void cached_file_discard(struct cached_file *file, uint64_t from, uint64_t end);
 
 /* What is on the disk in these pages is not known any more: clean ones are read again. */
-void cached_file_doubt(struct cached_file *file, uint32_t first, uint32_t end);
+void cached_file_invalidate(struct cached_file *file, uint32_t first, uint32_t end);
 
 /* Writes back all files, and waits for what other tasks are writing (`is_due`: or only those that
  * have been dirty for long, without waiting). */
@@ -108,7 +108,7 @@ void cached_file_reserve(struct cached_file *file, uint64_t *reserved, uint32_t 
  */
 void cached_files_start(void);
 
-/* Called by the thread after each turn, every second. */
+/* Called by the thread each time, every second. */
 void cached_files_after(void) OPTIONAL;
 
 /* ---- for fs/cache's own files ---- */

@@ -12,8 +12,8 @@
  * written back at once. That is slow, and programs like dumpe2fs need no more. A partition and its
  * drive have caches of their own, as in Linux: use one of them at a time.
  *
- * Writers take turns, as those of a file do: a write past the cache drops pages, and must not drop
- * one into which another task's bytes are being copied.
+ * Writers have the file's lock: a write past the cache drops pages, and must not drop one into
+ * which another task's bytes are being copied.
  *
  * A drive whose partition table was written gets new partitions (BLKRRPART), unless one of
  * them is in use. One that is gone has no sectors, and cannot be opened: ENXIO; one beyond 16 TiB,
@@ -41,12 +41,12 @@
 
 struct block_file {
 	struct cached_file cached; /* first: the two have one address */
-	struct mutex turn;	   /* of writers */
+	struct mutex lock;	   /* of writers */
 	struct block_device *block;
 	struct device device;
-	bool is_claimed;	  /* by a file system */
-	const struct file *owner; /* it was opened with O_EXCL; NULL: none */
-	uint32_t opens;		  /* files that are open */
+	bool is_claimed;	   /* by a file system */
+	const struct file *holder; /* opened with O_EXCL; NULL: none */
+	uint32_t opens;		   /* files that are open */
 	struct block_file *next;
 };
 
@@ -119,12 +119,12 @@ static const struct cached_file_ops disk_ops = { .read = block_pages_read,
 
 /* ---- what programs do with it ---- */
 
-/* As in Linux a mounted device has one owner, and so has one that was opened with O_EXCL: then
- * nobody else may mount it or open it so. A drive is owned with each of its partitions. */
-static bool is_owned(const struct block_file *wanted)
+/* As in Linux a mounted device has one holder, and so has one that was opened with O_EXCL: then
+ * nobody else may mount it or open it so. Who holds a partition holds its drive, too. */
+static bool is_held(const struct block_file *wanted)
 {
 	for (const struct block_file *each = files; each; each = each->next)
-		if ((each->is_claimed || each->owner) &&
+		if ((each->is_claimed || each->holder) &&
 		    (each == wanted || each->block->whole == wanted->block ||
 		     wanted->block->whole == each->block))
 			return true;
@@ -149,9 +149,9 @@ static int open_block(struct file *file)
 	if (is_too_large(block))
 		return -EFBIG;
 	if (file->flags & O_EXCL) {
-		if (is_owned(block))
+		if (is_held(block))
 			return -EBUSY;
-		block->owner = file;
+		block->holder = file;
 	}
 	block->opens++;
 	return cached_file_open(file);
@@ -162,8 +162,8 @@ static void release_block(struct file *file)
 	struct block_file *block = block_of_open(file);
 
 	block->opens--;
-	if (block->owner == file)
-		block->owner = NULL;
+	if (block->holder == file)
+		block->holder = NULL;
 }
 
 static uint64_t block_size(const struct file *file)
@@ -205,11 +205,11 @@ static int write_block_file(struct file *file, struct buffer *from, uint64_t off
 		return -ENOSPC;
 	if (from->length > size - offset)
 		from->length = size - offset;
-	mutex_lock(&block->turn);
+	mutex_lock(&block->lock);
 	int moved = file->flags & O_DIRECT ? cached_file_direct(&block->cached, from, offset, true)
 					   : cached_file_write(&block->cached, from, offset);
 
-	mutex_unlock(&block->turn);
+	mutex_unlock(&block->lock);
 	if (moved > 0 && (safely || block->is_claimed))
 		error = write_range_back(block, offset, moved, safely);
 	return error ? error : moved;
@@ -262,7 +262,7 @@ static int change_part(struct block_file *block, change_range *change, uint64_t 
 	if (!error)
 		cached_file_discard(cached, offset, offset + *length);
 	else
-		cached_file_doubt(cached, 0, UINT32_MAX);
+		cached_file_invalidate(cached, 0, UINT32_MAX);
 	mutex_unlock(&cached->write_back);
 	return error;
 }
@@ -283,12 +283,12 @@ static int change_given(const struct file *file, uint32_t argument, change_range
 	if ((range[0] | range[1]) % SECTOR_SIZE || range[1] == 0 || range[0] > size ||
 	    range[1] > size - range[0])
 		return -EINVAL;
-	mutex_lock(&block->turn);
+	mutex_lock(&block->lock);
 	for (done = 0; done < range[1] && !error; done += length) {
 		length = range[1] - done;
 		error = change_part(block, change, range[0] + done, &length);
 	}
-	mutex_unlock(&block->turn);
+	mutex_unlock(&block->lock);
 	return error;
 }
 
@@ -428,10 +428,13 @@ int block_file_claim(struct block_device *device, bool is_claimed)
 		return 0;
 	if (is_claimed && is_too_large(block))
 		return -EFBIG;
-	if (is_claimed && is_owned(block))
+	if (is_claimed && is_held(block))
 		return -EBUSY;
-	block->is_claimed = is_claimed;
-	return forget_pages(block);
+	block->is_claimed = is_claimed; /* already: writing sleeps */
+	int error = forget_pages(block);
+
+	block->is_claimed &= !error;
+	return error;
 }
 
 static const struct file_ops block_ops = { .open = open_block,

@@ -125,13 +125,13 @@ int disk_seek(struct inode *vfs, bool hole, uint64_t *offset)
 static int give_extent(uint32_t address, struct linux_fiemap *map,
 		       const struct linux_extent *extent)
 {
-	uint32_t place = address + sizeof(*map) + map->mapped * sizeof(*extent);
+	uint32_t to = address + sizeof(*map) + map->mapped * sizeof(*extent);
 
 	if (extent->length == 0)
 		return 0;
 	if (map->count > 0 && map->mapped == map->count)
 		return 1;
-	if (map->count > 0 && give(place, extent, sizeof(*extent)))
+	if (map->count > 0 && give(to, extent, sizeof(*extent)))
 		return -EFAULT;
 	map->mapped++;
 	return 0;

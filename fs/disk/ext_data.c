@@ -97,22 +97,16 @@ static int disk_pages_read(struct cached_file *pages, uint64_t offset, void *to,
 static int write_now(struct disk_inode *inode, uint64_t offset, const void *from, uint32_t length,
 		     bool has_reserved)
 {
-	uint32_t done = 0;
-	int written = 1;
-
 	inode->ext.has_reserved = has_reserved;
-	while (done < length && written > 0) {
-		written = ext_write(&inode->ext, offset + done, (const uint8_t *)from + done,
-				    length - done);
-		done += written > 0 ? written : 0;
-	}
+	int written = ext_write(&inode->ext, offset, from, length);
+
 	inode->ext.has_reserved = false;
 	inode->is_changed = true; /* the library's times are those of the write-back */
 	inode->ext.changed = inode->inode.changed;
 	disk_inode_update(inode);
 	int error = disk_inode_store(inode);
 
-	return error ? error : done ? (int32_t)done : written;
+	return error ? error : written;
 }
 
 /* A write that was cut short is a full disk, or an error that is said for its first byte. Memory
@@ -147,7 +141,7 @@ static int disk_write_direct(struct cached_file *pages, uint64_t offset, const v
 	struct disk_mount *mount = inode->mount;
 
 	mutex_lock(&mount->lock);
-	disk_make_room(mount, (length >> mount->block_shift) + DISK_NAME_BLOCKS);
+	disk_need_blocks(mount, (length >> mount->block_shift) + DISK_NAME_BLOCKS);
 	int moved = write_now(inode, offset, from, length, false);
 
 	mutex_unlock(&mount->lock);
@@ -167,33 +161,21 @@ static void disk_grow(struct cached_file *pages, uint64_t size)
 		disk_inode_count(inode_of(pages), 1);
 }
 
-/* Are all these blocks there, with contents (is_written), or at least without? */
-static bool is_allocated(struct disk_inode *inode, uint64_t block, uint64_t end, bool is_written)
+/* Do these blocks need no other: are they there, with contents? Or (can_fill) those that fallocate
+ * gave, without: if the map might need a block for their contents, they all become zeros now. */
+static bool is_allocated(struct disk_inode *inode, uint64_t block, uint64_t end, bool can_fill)
 {
 	mutex_lock(&inode->mount->lock);
-	uint64_t count = disk_missing(inode, block, end, is_written);
+	bool is_so = disk_missing(inode, block, end, !can_fill) == 0;
 
+	if (is_so && can_fill && (inode->pages.unwritten > 0 || !ext_map_has_room(&inode->ext))) {
+		for (; is_so && block < end; block++)
+			is_so = disk_missing(inode, block, block + 1, true) == 0 ||
+				ext_fill_extent(&inode->ext, block) == 0;
+		disk_inode_update(inode);
+	}
 	mutex_unlock(&inode->mount->lock);
-	return count == 0;
-}
-
-/* Can blocks that fallocate gave be written without others? If the map might need one, they all
- * become zeros now; what is written later needs none then. */
-static bool can_convert(struct disk_inode *inode, uint64_t block, uint64_t end)
-{
-	if (!is_allocated(inode, block, end, false))
-		return false;
-	mutex_lock(&inode->mount->lock);
-	bool can = inode->pages.unwritten == 0 && ext_map_has_room(&inode->ext);
-
-	for (; !can && block < end; block++)
-		if (disk_missing(inode, block, block + 1, true) > 0 &&
-		    ext_fill_extent(&inode->ext, block) != 0)
-			break;
-	can |= block == end;
-	disk_inode_update(inode);
-	mutex_unlock(&inode->mount->lock);
-	return can;
+	return is_so;
 }
 
 int disk_begin_write(struct disk_inode *inode)
@@ -216,13 +198,13 @@ static int write_without_room(struct disk_inode *inode, uint64_t offset, uint32_
 	uint64_t page = offset >> PAGE_SHIFT << (PAGE_SHIFT - shift), block = offset >> shift;
 	uint64_t end = ((offset + length - 1) >> shift) + 1;
 
-	if (is_allocated(inode, page, page + (1u << (PAGE_SHIFT - shift)), true))
+	if (is_allocated(inode, page, page + (1u << (PAGE_SHIFT - shift)), false))
 		return 0;
-	if (!is_allocated(inode, block, end, true)) {
+	if (!is_allocated(inode, block, end, false)) {
 		cached_files_write_back(false);
 		int error = disk_reserve_page(inode);
 
-		if (error != -ENOSPC || !can_convert(inode, block, end))
+		if (error != -ENOSPC || !is_allocated(inode, block, end, true))
 			return error;
 	}
 	inode->is_full = true;

@@ -2,7 +2,7 @@
  * Open files of ext2, ext3 and ext4: struct file_ops, of regular files and of directories. What is
  * below the page cache is in ext_data.c.
  *
- * Writes of one file, and reads past the cache, take turns; reads through the cache do not wait.
+ * Writes of one file, and reads past the cache, have its lock; reads through the cache need none.
  */
 #include "fs/disk/ext_inode.h"
 #include "fs/ext/disk.h"
@@ -48,10 +48,10 @@ static inline void file_was_read(struct disk_inode *inode)
 static __attribute__((noinline)) int read_direct(struct disk_inode *inode, struct buffer *to,
 						 uint64_t offset)
 {
-	mutex_lock(&inode->turn);
+	mutex_lock(&inode->lock);
 	int moved = cached_file_direct(&inode->pages, to, offset, false);
 
-	mutex_unlock(&inode->turn);
+	mutex_unlock(&inode->lock);
 	return moved;
 }
 
@@ -77,7 +77,7 @@ static bool must_be_cached(struct disk_inode *inode, uint64_t offset)
 }
 
 /* What an area has stored after the end, in the last page, is zeros once the file is longer. */
-static int write_in_turn(struct file *file, struct buffer *from, uint64_t offset)
+static int write_locked(struct file *file, struct buffer *from, uint64_t offset)
 {
 	struct disk_inode *inode = disk_inode(file->inode);
 
@@ -104,10 +104,10 @@ static int disk_file_write(struct file *file, struct buffer *from, uint64_t offs
 		return -EFBIG;
 	if (from->length > room)
 		from->length = room;
-	mutex_lock(&inode->turn);
-	int moved = write_in_turn(file, from, offset), error = 0;
+	mutex_lock(&inode->lock);
+	int moved = write_locked(file, from, offset), error = 0;
 
-	mutex_unlock(&inode->turn);
+	mutex_unlock(&inode->lock);
 	if (moved > 0 && (file->flags & O_DSYNC || disk_is_synchronous(inode)))
 		error = cached_file_sync(file, (file->flags & O_SYNC) != O_SYNC);
 	return error ? error : moved;

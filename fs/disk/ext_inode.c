@@ -70,7 +70,7 @@ static void remove_from_table(struct disk_inode *inode)
 	while (*at != inode)
 		at = &(*at)->chain;
 	*at = inode->chain;
-	kept_name_forget(&inode->name);
+	dentry_forget(&inode->name);
 	take_from_unused(inode);
 }
 
@@ -86,13 +86,13 @@ static int open_special(struct file *file)
 
 static const struct file_ops special_ops = { .open = open_special };
 
-static const struct file_ops *ops_of_mode(const struct disk_operations *operations, uint32_t mode)
+static const struct file_ops *ops_of_mode(uint32_t mode)
 {
 	switch (mode & S_IFMT) {
 	case S_IFDIR:
-		return operations->directory;
+		return &disk_directory_ops;
 	case S_IFREG:
-		return operations->file;
+		return &disk_file_ops;
 	case S_IFCHR:
 	case S_IFBLK:
 	case S_IFIFO:
@@ -182,8 +182,8 @@ void disk_inode_insert(struct disk_inode *made)
 	struct disk_inode **bucket = inode_bucket(made->mount, ext->number);
 
 	made->inode = (struct inode){
-		.ops = made->mount->operations->inode,
-		.file_ops = ops_of_mode(made->mount->operations, ext->mode),
+		.ops = &disk_inode_ops,
+		.file_ops = ops_of_mode(ext->mode),
 		.references = 1,
 		.filesystem = made->mount->filesystem,
 		.block_size = 1u << made->mount->block_shift,
@@ -195,7 +195,7 @@ void disk_inode_insert(struct disk_inode *made)
 		.size = ext->size,
 	};
 	show_inode(made);
-	cached_file_initialize(&made->pages, made->mount->operations->pages);
+	cached_file_initialize(&made->pages, &disk_pages_ops);
 	made->pages.unit = 1u << made->mount->block_shift;
 	made->changed_in = made->data_in = *evicted_in(made);
 	made->chain = *bucket;
@@ -304,20 +304,23 @@ static void evict_inode(struct disk_inode *inode)
 }
 
 /* Until there are at most this many: the longest unused one goes that has nothing to be written,
- * nor an error of write-back to be told. */
-static void shrink_unused(uint32_t most, uint32_t looks)
+ * nor an error of write-back to be told, nor (unless `with_pages`) pages. Returns how many went. */
+static uint32_t shrink_unused(uint32_t most, uint32_t looks, bool with_pages)
 {
+	uint32_t before = unused_count;
+
 	for (; unused_count > most && looks > 0; looks--) {
 		struct disk_inode *inode = list_entry(unused.next, struct disk_inode, in_unused);
 
 		if (inode->inode.references > 0 || inode->pages.dirty || inode->is_changed ||
-		    inode->pages.errors.is_unknown) {
+		    inode->pages.errors.is_unknown || (inode->pages.cache.pages && !with_pages)) {
 			list_remove(&inode->in_unused);
 			list_append(&unused, &inode->in_unused);
 		} else {
 			evict_inode(inode);
 		}
 	}
+	return before - unused_count;
 }
 
 /* Nobody finds it any more by a name, but one that writes its pages back, or stores its times, may
@@ -353,31 +356,19 @@ void disk_inode_forget(struct inode *forgotten)
 	unused_count++;
 	if (unused_most == 0)
 		unused_most = page_free_count() / MEMORY_PART * (PAGE_SIZE / sizeof(*inode));
-	shrink_unused(unused_most, LOOKS);
+	shrink_unused(unused_most, LOOKS, true);
 }
 
 /* One with pages stays: those that nobody uses go one by one (mm/second_chance.c), and then it
  * does. */
 uint32_t disk_inodes_give_back(uint32_t count)
 {
-	uint32_t before = unused_count;
-
-	for (uint32_t looks = before; looks > 0 && before - unused_count < count; looks--) {
-		struct disk_inode *inode = list_entry(unused.next, struct disk_inode, in_unused);
-
-		if (inode->pages.cache.pages) {
-			list_remove(&inode->in_unused);
-			list_append(&unused, &inode->in_unused);
-		} else {
-			shrink_unused(unused_count - 1, 1);
-		}
-	}
-	return before - unused_count;
+	return shrink_unused(unused_count > count ? unused_count - count : 0, unused_count, false);
 }
 
 void disk_inodes_shrink(void)
 {
-	shrink_unused(0, unused_count);
+	shrink_unused(0, unused_count, true);
 }
 
 void disk_inode_forget_all(struct disk_mount *mount)

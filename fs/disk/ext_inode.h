@@ -7,30 +7,22 @@
  *	    pages	of a regular file: its contents (fs/cache/cached_file.h)
  *
  * One structure for each inode of a mount that is in use, and for some that were lately, so that
- * their pages are still there. Locks, in this order: `turn` of a file (writes, truncation), the
+ * their pages are still there. Locks, in this order: that of a file (writes, truncation), the
  * write-back of its pages, and the mount's, around every call of the library.
  */
 #pragma once
 
 #include "fs/cache/cached_file.h"
-#include "fs/disk/name_cache.h"
+#include "fs/disk/dentry.h"
 #include "fs/ext/ext.h"
 #include "fs/vfs/filesystem.h"
 #include "fs/vfs/inode.h"
 #include "kernel/task/lock.h"
 
-/* What its inodes can do: the tables of ext_names.c, ext_file.c and ext_data.c. */
-struct disk_operations {
-	const struct inode_ops *inode;
-	const struct file_ops *file, *directory;
-	const struct cached_file_ops *pages;
-};
-
 #define EVICTED 64u
 
 struct disk_mount {
 	struct mutex lock;
-	const struct disk_operations *operations;
 	struct ext_fs *fs;
 	struct block_device *device;
 	struct disk_inode *root;
@@ -48,7 +40,7 @@ struct disk_mount {
 	/* When inodes were last evicted with changes, by their numbers modulo EVICTED: */
 	uint32_t evicted_in[EVICTED];
 	struct write_errors errors;
-	struct kept_name absent; /* in no table: a name that was not there */
+	struct dentry absent; /* in no table: a name that was not there */
 	struct disk_mount *next;
 };
 
@@ -56,11 +48,11 @@ struct disk_inode {
 	struct inode inode; /* first: the two have one address */
 	struct ext_inode ext;
 	struct disk_mount *mount;
-	struct mutex turn;
+	struct mutex lock;
 	struct cached_file pages;
 	struct disk_inode *chain; /* same hash */
 	struct list in_unused;
-	struct kept_name name;
+	struct dentry name;
 	uint64_t mapped;	    /* the first block of `mapping` */
 	struct ext_mapping mapping; /* the last answer of the map; length 0: none */
 	uint32_t changed_in;	    /* transactions, by number (ext_sync.c): the last change, */
@@ -178,7 +170,7 @@ int disk_reserve_page(struct disk_inode *inode);
 
 /* With the lock, before the caller looks at anything: if fewer blocks than that are free for all,
  * dirty pages are written back, and need less then; the lock is given back for that. */
-void disk_make_room(struct disk_mount *mount, uint64_t blocks);
+void disk_need_blocks(struct disk_mount *mount, uint64_t blocks);
 
 /* ---- ext_size.c ---- */
 

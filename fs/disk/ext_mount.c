@@ -81,15 +81,6 @@ static int parse_options(const char *type, const struct mount_options *from, str
 
 /* ---- mount and unmount ---- */
 
-static bool is_mounted(const struct block_device *device)
-{
-	const struct disk_mount *mount = disk_mounts;
-
-	while (mount && mount->device != device)
-		mount = mount->next;
-	return mount;
-}
-
 /* "ext4" may be any of the three, as in Linux. */
 static bool is_type(const char *wanted, const char *found)
 {
@@ -119,8 +110,6 @@ static void set_mount_flags(struct disk_mount *mount, const struct mount_options
 	mount->synchronous_directories = options->synchronous_directories;
 }
 
-/* Claims the device for the mount: what programs have written to its file is written to the disk
- * first. */
 static int fill_mount(struct disk_mount *mount, const char *type,
 		      const struct mount_options *options)
 {
@@ -128,8 +117,6 @@ static int fill_mount(struct disk_mount *mount, const char *type,
 	int error = parse_options(type, options, &mount->options);
 
 	mount->options.reserved = &mount->reserved;
-	if (!error)
-		error = block_file_claim(mount->device, true);
 	if (!error)
 		error = open_fs(mount, type, &mount->options);
 	if (error)
@@ -158,35 +145,30 @@ static void end_mount(struct disk_mount *mount)
 	kfree(mount);
 }
 
-static const struct disk_operations operations = { &disk_inode_ops, &disk_file_ops,
-						   &disk_directory_ops, &disk_pages_ops };
-
 static int disk_mount(const struct filesystem *type, struct inode *inode,
 		      const struct mount_options *options, struct inode **root)
 {
 	struct block_device *device = block_of_number(inode->device);
+	int error = device ? block_file_claim(device, true) : -ENXIO;
 
-	if (!device || is_mounted(device))
-		return device ? -EBUSY : -ENXIO;
+	if (error)
+		return error;
 	struct disk_mount *mount = kmalloc(sizeof(*mount));
 
-	if (!mount)
+	if (!mount) {
+		block_file_claim(device, false);
 		return -ENOMEM;
-	*mount = (struct disk_mount){
-		.operations = &operations,
-		.device = device,
-		.next = disk_mounts,
-	};
-	disk_mounts = mount; /* already: fill_mount sleeps, and two must not have the device */
-	int error = fill_mount(mount, type->type, options);
-
-	if (!error) {
-		cached_files_start();
-		*root = &mount->root->inode;
-		return 0;
 	}
-	end_mount(mount);
-	return error;
+	*mount = (struct disk_mount){ .device = device, .next = disk_mounts };
+	disk_mounts = mount;
+	error = fill_mount(mount, type->type, options);
+	if (error) {
+		end_mount(mount);
+		return error;
+	}
+	cached_files_start();
+	*root = &mount->root->inode;
+	return 0;
 }
 
 static bool is_used(struct disk_inode *inode)

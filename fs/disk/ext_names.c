@@ -35,7 +35,7 @@ static struct disk_mount *lock_to_grow(struct inode *inode)
 {
 	struct disk_mount *mount = lock_mount(inode);
 
-	disk_make_room(mount, DISK_NAME_BLOCKS);
+	disk_need_blocks(mount, DISK_NAME_BLOCKS);
 	return mount;
 }
 
@@ -67,11 +67,11 @@ static int finish_names(struct inode *directory, int error)
 /* Before every name that is added: what was noted as absent may be there after that. */
 static int check_absent(struct inode *directory, const struct name *name)
 {
-	struct kept_name *absent = &disk_inode(directory)->mount->absent;
+	struct dentry *absent = &disk_inode(directory)->mount->absent;
 	uint32_t number;
 	int error = -ENOENT;
 
-	if (!kept_name_is(absent, directory, name))
+	if (!dentry_is(absent, directory, name))
 		error = ext_find(ext_of(directory), name->text, name->length, &number);
 	absent->parent = 0;
 	if (directory->links == 0)
@@ -81,7 +81,7 @@ static int check_absent(struct inode *directory, const struct name *name)
 
 static int check_present(struct inode *directory, const struct name *name, struct inode *inode)
 {
-	const struct kept_name *kept = kept_name_find(directory, name);
+	const struct dentry *kept = dentry_find(directory, name);
 	uint32_t number;
 
 	if (kept)
@@ -100,17 +100,17 @@ static int check_present(struct inode *directory, const struct name *name, struc
  * Linux. */
 static int check_only_name(struct inode *directory, const struct name *name, struct inode *found)
 {
-	const struct kept_name *kept = &disk_inode(found)->name;
+	const struct dentry *kept = &disk_inode(found)->name;
 
 	if (!inode_is(found, S_IFDIR) || name_is(name, "..") || kept->parent == 0 ||
-	    kept_name_is(kept, directory, name))
+	    dentry_is(kept, directory, name))
 		return 0;
 	return ext_two_names(ext_of(directory), found->number);
 }
 
 static int disk_lookup(struct inode *directory, const struct name *name, struct inode **found)
 {
-	struct kept_name *kept = kept_name_find(directory, name);
+	struct dentry *kept = dentry_find(directory, name);
 	struct inode *inode;
 	uint32_t number;
 
@@ -121,15 +121,15 @@ static int disk_lookup(struct inode *directory, const struct name *name, struct 
 	struct disk_mount *mount = lock_mount(directory);
 	int error = ext_find(ext_of(directory), name->text, name->length, &number);
 
-	if (error == -ENOENT && name->length <= KEPT_NAME)
-		kept_name_note(&mount->absent, directory, name);
+	if (error == -ENOENT && name->length <= DENTRY_NAME)
+		dentry_fill(&mount->absent, directory, name);
 	if (!error)
 		error = disk_inode_get(mount, number, &inode);
 	if (error)
 		return unlock(mount, error);
 	error = check_only_name(directory, name, inode);
 	if (!error)
-		kept_name_set(&disk_inode(inode)->name, directory, name);
+		dentry_set(&disk_inode(inode)->name, directory, name);
 	unlock(mount, error);
 	if (error)
 		inode_put(inode); /* without the lock: it may be the last reference */
@@ -167,7 +167,7 @@ static int make_named(struct inode *directory, const struct name *name, uint32_t
 	if (error)
 		return error;
 	disk_inode_insert(inode);
-	kept_name_set(&inode->name, directory, name);
+	dentry_set(&inode->name, directory, name);
 	disk_inode_changed(inode, true);
 	*made = &inode->inode;
 	return 0;
@@ -222,7 +222,7 @@ static int disk_remove(struct inode *directory, const struct name *name, struct 
 	int error = check_present(directory, name, inode);
 
 	if (!error) {
-		kept_name_forget(&disk_inode(inode)->name);
+		dentry_forget(&disk_inode(inode)->name);
 		error = ext_remove(ext_of(directory), name->text, name->length, ext_of(inode));
 		disk_inode_update(disk_inode(directory));
 		disk_inode_update(disk_inode(inode));
@@ -264,9 +264,9 @@ static int check_moved(struct inode *directory, const struct name *name, struct 
 /* The names will be those of other inodes, or of none. */
 static void forget_names(struct inode *inode, struct inode *other)
 {
-	kept_name_forget(&disk_inode(inode)->name);
+	dentry_forget(&disk_inode(inode)->name);
 	if (other)
-		kept_name_forget(&disk_inode(other)->name);
+		dentry_forget(&disk_inode(other)->name);
 }
 
 /* What a file has goes to the disk before it takes another one's name: else a power cut could leave

@@ -77,7 +77,7 @@ int disk_reserve_page(struct disk_inode *inode)
 	return 0;
 }
 
-void disk_make_room(struct disk_mount *mount, uint64_t blocks)
+void disk_need_blocks(struct disk_mount *mount, uint64_t blocks)
 {
 	uint64_t found = 0;
 

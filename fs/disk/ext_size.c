@@ -40,7 +40,7 @@ bool disk_is_hole(struct disk_inode *inode, uint64_t offset)
 
 /* ---- sizes ---- */
 
-/* In the caller's turn. */
+/* With the file's lock. */
 static int set_size(struct disk_inode *inode, uint64_t size)
 {
 	if (size <= inode->inode.size) {
@@ -63,10 +63,10 @@ int disk_truncate(struct inode *truncated, uint64_t size)
 {
 	struct disk_inode *inode = disk_inode(truncated);
 
-	mutex_lock(&inode->turn);
+	mutex_lock(&inode->lock);
 	int error = inode->mount->read_only ? -EROFS : set_size(inode, size);
 
-	mutex_unlock(&inode->turn);
+	mutex_unlock(&inode->lock);
 	if (!error)
 		inode_touch(truncated, true);
 	return disk_finish(inode, error);
@@ -74,7 +74,7 @@ int disk_truncate(struct inode *truncated, uint64_t size)
 
 /* ---- fallocate ---- */
 
-/* Zeros for the part of a block, through the cache; a hole stays one. In the caller's turn. */
+/* Zeros for the part of a block, through the cache; a hole stays one. With the file's lock. */
 static int zero_in_block(struct disk_inode *inode, uint64_t from, uint64_t end)
 {
 	static const uint8_t zeros[PAGE_SIZE];
@@ -101,7 +101,7 @@ static int punch_blocks(struct disk_inode *inode, uint64_t first, uint64_t last)
 	uint32_t shift = inode->mount->block_shift;
 
 	mutex_lock(&inode->mount->lock);
-	disk_make_room(inode->mount, DISK_NAME_BLOCKS);
+	disk_need_blocks(inode->mount, DISK_NAME_BLOCKS);
 	mutex_unlock(&inode->mount->lock);
 	mutex_lock(&inode->pages.write_back);
 	mutex_lock(&inode->mount->lock);
@@ -112,7 +112,7 @@ static int punch_blocks(struct disk_inode *inode, uint64_t first, uint64_t last)
 	if (!error)
 		cached_file_discard(&inode->pages, first, last);
 	else /* some blocks may be freed */
-		cached_file_doubt(&inode->pages, 0, UINT32_MAX);
+		cached_file_invalidate(&inode->pages, 0, UINT32_MAX);
 	mutex_unlock(&inode->pages.write_back);
 	return error;
 }
@@ -148,7 +148,7 @@ static int reserve_blocks(struct disk_inode *inode, uint64_t offset, uint64_t le
 	int error = cached_file_write_back(&inode->pages, 0, UINT32_MAX);
 
 	mutex_lock(&inode->mount->lock);
-	disk_make_room(inode->mount, count + DISK_NAME_BLOCKS);
+	disk_need_blocks(inode->mount, count + DISK_NAME_BLOCKS);
 	if (!error)
 		error = ext_allocate(&inode->ext, first, count, true);
 	disk_inode_update(inode);
@@ -163,12 +163,12 @@ int disk_allocate(struct inode *vfs, uint32_t mode, uint64_t offset, uint64_t le
 	struct disk_inode *inode = disk_inode(vfs);
 	int error = -EOPNOTSUPP;
 
-	mutex_lock(&inode->turn);
+	mutex_lock(&inode->lock);
 	if (mode == (PUNCH_HOLE | KEEP_SIZE))
 		error = punch_range(inode, offset, length);
 	else if (!(mode & ~KEEP_SIZE) && inode->ext.flags & EXT_FLAG_EXTENTS)
 		error = reserve_blocks(inode, offset, length, mode);
-	mutex_unlock(&inode->turn);
+	mutex_unlock(&inode->lock);
 	if (!error)
 		inode_touch(&inode->inode, true);
 	return disk_finish(inode, error);

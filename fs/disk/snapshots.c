@@ -16,27 +16,10 @@
 #include "kernel/lib/errno.h"
 #include "kernel/lib/number.h"
 #include "kernel/lib/string.h"
+#include "kernel/report/monitor.h"
 #include "kernel/report/printk.h"
 
-#define LINE  64u
-#define WORDS 5u /* one more than a line may have */
-
-/* Cuts a line at its blanks. Returns how many words it has. */
-static unsigned split_words(char *line, char **words)
-{
-	unsigned count = 0;
-
-	while (count < WORDS) {
-		while (*line == ' ')
-			*line++ = '\0';
-		if (!*line)
-			break;
-		words[count++] = line;
-		while (*line && *line != ' ')
-			line++;
-	}
-	return count;
-}
+#define LINE 64u
 
 static int bad_line(void)
 {
@@ -83,12 +66,12 @@ static int make_snapshot(const char *origin_name, const char *store_name, unsign
 static int end_snapshot(const char *name)
 {
 	struct snapshot *snapshot;
-	unsigned place = 0;
+	unsigned slot = 0;
 
-	while (place < SNAPSHOTS &&
-	       (!(snapshot = snapshot_at(place)) || strcmp(snapshot->name, name) != 0))
-		place++;
-	if (place == SNAPSHOTS) {
+	while (slot < SNAPSHOTS &&
+	       (!(snapshot = snapshot_at(slot)) || strcmp(snapshot->name, name) != 0))
+		slot++;
+	if (slot == SNAPSHOTS) {
 		printk("snapshot: there is no %s\n", name);
 		return -ENODEV;
 	}
@@ -107,13 +90,13 @@ static int end_snapshot(const char *name)
 
 int snapshots_do(const char *line)
 {
-	char copy[LINE], *words[WORDS];
+	char copy[LINE], *words[MONITOR_ARGUMENTS];
 	uint64_t chunk = 0;
 
 	if (strlen(line) >= LINE)
 		return bad_line();
 	memcpy(copy, line, strlen(line) + 1);
-	unsigned count = split_words(copy, words);
+	int count = monitor_split(copy, words);
 
 	if (count == 2 && strcmp(words[0], "remove") == 0)
 		return end_snapshot(words[1]);

@@ -32,8 +32,7 @@ static const struct command *find(const char *name)
 	return NULL;
 }
 
-/* Splits a line into words in place. Returns how many, at most MONITOR_ARGUMENTS. */
-static int split(char *line, char **words)
+int monitor_split(char *line, char **words)
 {
 	int count = 0;
 
@@ -54,7 +53,7 @@ static int split(char *line, char **words)
 int monitor_execute(char *line)
 {
 	char *words[MONITOR_ARGUMENTS];
-	int count = split(line, words);
+	int count = monitor_split(line, words);
 
 	if (count == 0)
 		return EXIT_SUCCESS;

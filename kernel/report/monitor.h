@@ -15,6 +15,10 @@ struct command {
 /* Marks a table of commands: the linker puts all of them together (boot/kernel.ld). */
 #define COMMAND_TABLE __attribute__((section(".commands"), used, aligned(4)))
 
+/* Splits a line into words in place, up to its end or a comment (#). Returns how many, at most
+ * MONITOR_ARGUMENTS. */
+int monitor_split(char *line, char **words);
+
 /* Runs one line, and changes its text. Returns the command's status; 0 for an empty line or a
  * comment (#).
  */
