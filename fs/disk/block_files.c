@@ -120,7 +120,7 @@ static const struct cached_file_ops disk_ops = { .read = block_pages_read,
 /* ---- what programs do with it ---- */
 
 /* As in Linux a mounted device has one holder, and so has one that was opened with O_EXCL: then
- * nobody else may mount it or open it so. Who holds a partition holds its drive, too. */
+ * nobody else may mount it or open it so. A holder of a partition holds its drive, too. */
 static bool is_held(const struct block_file *wanted)
 {
 	for (const struct block_file *each = files; each; each = each->next)
