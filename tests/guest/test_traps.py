@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from labs.tools.machine.result import Outcome, ktap
+from tests.lesson1.frames import Code
 from tests.support.building import ROOT, make
 from tests.support.remote import halted
 
@@ -113,6 +114,17 @@ def test_panic(guest):
     assert callers(result.serial)[:4] == [
         "run_panic", "monitor_execute", "monitor_script", "prompt"
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("lesson", ["1", "storage"])
+def test_backtraces_have_a_name_for_each_function(lesson):
+    """Also for those that are OPTIONAL, and are there."""
+    folder = ROOT / f"build/{'storage' if lesson == 'storage' else f'lesson{lesson}'}"
+    make(f"LESSON={lesson}", "image-direct")
+    code = Code(folder / "kernel.elf")
+    table = (folder / "symbols.c").read_text()
+    named = {int(each, 16) for each in re.findall(r"^\t\{ 0x(\w+), ", table, re.MULTILINE)}
+    assert len(named) > 50 and set(code.starts) - named == set()
 
 
 def test_user_and_kernel_page_faults_are_told_apart(raised):

@@ -1,9 +1,10 @@
 # Turns `nm -n` of the kernel into C: functions' addresses and names, for kernel/report/symbols.h.
+# W is a function that is OPTIONAL (kernel/lib/optional.h), and is there.
 BEGIN {
 	print "#include \"kernel/report/symbols.h\""
 	print "const struct symbol symbols[] __attribute__((section(\".symbols\"))) = {"
 }
-$2 ~ /^[tT]$/ && $3 !~ /^(text_start|text_end|kernel_start)$/ {
+$2 ~ /^[tTW]$/ && $3 !~ /^(text_start|text_end|kernel_start)$/ {
 	printf "\t{ 0x%s, \"%s\" },\n", $1, $3
 	count++
 }
