@@ -7,7 +7,6 @@
  * What changes areas or unmaps pages may sleep (mm/area.h), so none of these keeps an area over
  * such a call. /proc looks at spaces of other tasks: what it uses does not sleep.
  */
-#include <stddef.h>
 
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"

@@ -8,7 +8,6 @@
  */
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
-#include "mm/page_alloc.h"
 #include "mm/space_map.h"
 #include "mm/space_slot.h"
 

@@ -11,7 +11,6 @@
  */
 #pragma once
 
-#include "fs/file.h"
 #include "kernel/abi/file.h"
 #include "kernel/process/family.h"
 #include "kernel/process/held_call.h"

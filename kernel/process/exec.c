@@ -37,8 +37,7 @@ int exec_open_image(const char *path, struct elf_image *image)
 	return bytes < 0 ? bytes : 0;
 }
 
-/* The task is named after the last part of the path. */
-static void set_name(const char *path)
+void exec_set_name(const char *path)
 {
 	const char *name = path;
 
@@ -77,7 +76,7 @@ static int replace(struct elf_image *image, const char *path, const struct exec_
 		return error;
 	if (elf_load(image) != 0 || exec_build_stack(image, path, strings, &stack) != 0)
 		signal_send(current->process, SIGKILL);
-	set_name(path);
+	exec_set_name(path);
 	files_set(&current->process->files->program, image->file);
 	files_close_on_exec(current->process->files);
 	process_reset_for_exec();

@@ -21,6 +21,9 @@ struct elf_image;
 int exec_other_kind(struct elf_image *image, const char *path, struct exec_strings *strings,
 		    struct trap_frame *frame) OPTIONAL;
 
+/* Names the current task after the last part of the path. */
+void exec_set_name(const char *path);
+
 /* The same as exec for a program that the kernel itself starts: words[0] is its path, its
  * environment is a plain one, and descriptors 0, 1 and 2 are the terminal. Makes the task's table
  * of files, if it has none. */

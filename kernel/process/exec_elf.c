@@ -20,8 +20,6 @@
 #define TYPE_SHARED  3		 /* position-independent */
 #define LINK_ADDRESS 0x08048000u /* where position-independent programs go */
 
-elf_interpreter_user *elf_interpreters;
-
 /* TYPE_SHARED is also what a position-independent program is. */
 static bool is_for_this_machine(const struct elf_header *header)
 {

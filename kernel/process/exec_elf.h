@@ -26,10 +26,9 @@ struct elf_image {
 int elf_check(struct elf_image *image);
 
 /* Does `action` (unless that is NULL) with the interpreter of a program, if it has one; the program
- * begins there then. Returns 0, the action's error, or one of the interpreter's file. NULL: there
- * are only static programs. From lesson 6 on a module may know interpreters. */
-typedef int elf_interpreter_user(struct elf_image *image, int (*action)(struct elf_image *image));
-extern elf_interpreter_user *elf_interpreters;
+ * begins there then. Returns 0, the action's error, or one of the interpreter's file. Kernels
+ * without it, such as those before lesson 6, have only static programs. */
+int elf_interpreters(struct elf_image *image, int (*action)(struct elf_image *image)) OPTIONAL;
 
 /* A program header: elf_check has made sure that the table is in the part that was read. */
 static inline const struct elf_program_header *elf_segment(const struct elf_image *image,

@@ -2,7 +2,7 @@
  * Pending and blocked signals, and their actions, from lesson 4 on.
  *
  * The default actions are here: end, stop, continue, or nothing. Handlers in programs, and signals
- * that are pending more than once, are added by another module (struct signal_extras).
+ * that are pending more than once, are optional functions of another module.
  */
 #pragma once
 
@@ -67,21 +67,24 @@ void signal_initialize(void);
 /* If the frame is that of a system call that a signal has interrupted, the call is made again. */
 void signal_restart_call(struct trap_frame *frame);
 
-/* Handlers in programs, and queued signals: a module may add them. Without it, a signal that has a
- * handler takes its default action. */
-struct signal_extras {
-	/* Makes the program go on in its handler. */
-	void (*call_handler)(struct trap_frame *frame, int signal,
-			     const struct signal_cause *cause);
-	/* A signal is sent that is already pending: it may be pending once more. */
-	void (*queue)(struct process_signals *signals, int signal,
-		      const struct signal_cause *cause);
-	/* The signal was taken: is it still pending? Then fetches its next cause. */
-	bool (*next)(struct process_signals *signals, int signal, struct signal_cause *cause);
-	/* Says more of the cause of a signal, which was this exception of user mode. */
-	void (*explain)(const struct trap_frame *frame, struct signal_cause *cause);
-	/* All signals were delivered. */
-	void (*finish)(void);
-};
+/* ---- handlers in programs, and queued signals: of some kernels ---- */
 
-extern const struct signal_extras *signal_extras; /* NULL: none */
+/* Makes the program go on in its handler; without this a signal that has one takes its default
+ * action. */
+void signal_call_handler(struct trap_frame *frame, int signal,
+			 const struct signal_cause *cause) OPTIONAL;
+
+/* A signal is sent that is already pending: it may be pending once more. */
+void signal_queue(struct process_signals *signals, int signal,
+		  const struct signal_cause *cause) OPTIONAL;
+
+/* The signal was taken: is it still pending? Then fetches its next cause. */
+bool signal_next_queued(struct process_signals *signals, int signal,
+			struct signal_cause *cause) OPTIONAL;
+
+/* Says more of the cause of a signal, which was this exception of user mode. */
+void signal_explain(const struct trap_frame *frame, struct signal_cause *cause) OPTIONAL;
+
+/* All signals were delivered: what signal_suspend (kernel/linux/signals/mask.h) has changed comes
+ * back now, if nothing has brought it back yet. */
+void signal_resume(void) OPTIONAL;

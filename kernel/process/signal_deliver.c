@@ -26,8 +26,8 @@ static void signal_exception(struct trap_frame *frame)
 {
 	struct signal_cause cause = { .code = SI_KERNEL };
 
-	if (signal_extras)
-		signal_extras->explain(frame, &cause);
+	if (signal_explain)
+		signal_explain(frame, &cause);
 	signal_force(signal_of_exception(frame->vector), &cause);
 }
 
@@ -84,14 +84,14 @@ static void signal_deliver(struct trap_frame *frame)
 
 		if (handler == SIGNAL_IGNORE)
 			continue;
-		if (handler == SIGNAL_DEFAULT || !signal_extras)
+		if (handler == SIGNAL_DEFAULT || !signal_call_handler)
 			act_by_default(signal);
 		else
-			signal_extras->call_handler(frame, signal, &cause);
+			signal_call_handler(frame, signal, &cause);
 	}
 	signal_restart_call(frame);
-	if (signal_extras)
-		signal_extras->finish();
+	if (signal_resume)
+		signal_resume();
 }
 
 void signal_initialize(void)

@@ -20,8 +20,6 @@
 	(SIGNAL_BIT(SIGSEGV) | SIGNAL_BIT(SIGBUS) | SIGNAL_BIT(SIGILL) | SIGNAL_BIT(SIGTRAP) |     \
 	 SIGNAL_BIT(SIGFPE))
 
-const struct signal_extras *signal_extras;
-
 /* Would the signal do nothing? Init ignores every signal that it has no handler for. */
 bool signal_is_ignored(const struct process *process, int signal)
 {
@@ -91,7 +89,7 @@ int signal_take(uint64_t set, struct signal_cause *cause)
 		struct signal_cause *first = &signals->causes[signal - 1];
 
 		*cause = *first;
-		if (!signal_extras || !signal_extras->next(signals, signal, first))
+		if (!signal_next_queued || !signal_next_queued(signals, signal, first))
 			signals->pending &= ~SIGNAL_BIT(signal);
 		signal_update(current->process);
 	}
@@ -104,7 +102,7 @@ void signal_drop(struct process *process, int signal)
 {
 	struct signal_cause cause;
 
-	while (signal_extras && signal_extras->next(&process->signals, signal, &cause))
+	while (signal_next_queued && signal_next_queued(&process->signals, signal, &cause))
 		;
 	process->signals.pending &= ~SIGNAL_BIT(signal);
 }
@@ -118,8 +116,8 @@ void signal_drop_all(struct process *process)
 		signal_drop(process, signal);
 }
 
-/* A signal that is pending already stays pending once, with its first cause; unless signal_extras
- * queues it as well. A task that is TASK_BLOCKED is not woken: it finds the signal when it is done.
+/* A signal that is pending already stays pending once, with its first cause; unless signal_queue
+ * keeps it as well. A task that is TASK_BLOCKED is not woken: it finds the signal when it is done.
  * sigtimedwait takes one signal: from then on others are for another task that waits.
  */
 static void make_pending(struct process *process, int signal, const struct signal_cause *cause)
@@ -132,8 +130,8 @@ static void make_pending(struct process *process, int signal, const struct signa
 	cause = cause ? cause : &kernel;
 	if (!(signals->pending & bit))
 		signals->causes[signal - 1] = *cause;
-	else if (signal_extras)
-		signal_extras->queue(signals, signal, cause);
+	else if (signal_queue)
+		signal_queue(signals, signal, cause);
 	signals->pending |= bit;
 	signal_update(process);
 	if (task != current && task->life == TASK_SLEEPING &&

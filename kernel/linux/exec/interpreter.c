@@ -7,10 +7,7 @@
  * It finds the program by the auxiliary vector (AT_PHDR, AT_ENTRY), and itself by AT_BASE
  * (kernel/linux/exec/auxiliary.c). Called by exec, for the current task; it sleeps.
  */
-#include <stddef.h>
 
-#include "kernel/lib/errno.h"
-#include "kernel/lib/startup.h"
 #include "kernel/process/exec_elf.h"
 #include "mm/page_alloc.h"
 #include "mm/space_layout.h"
@@ -22,7 +19,7 @@ struct library {
 };
 
 /* The segment that has its name; of several the first one. NULL: none. */
-static const struct elf_program_header *interpreter(const struct elf_image *image)
+static const struct elf_program_header *find_interpreter(const struct elf_image *image)
 {
 	for (unsigned i = 0; i < image->header.phnum; i++)
 		if (elf_segment(image, i)->type == ELF_SEGMENT_INTERPRETER)
@@ -30,15 +27,17 @@ static const struct elf_program_header *interpreter(const struct elf_image *imag
 	return NULL;
 }
 
-/* The name, from wherever it is in the file, with its NUL. Errors are Linux's. */
-static int read_name(const struct elf_image *image, char name[PAGE_SIZE])
+/* The name, from wherever it is in the file, with its NUL. Errors are Linux's: -ENOEXEC for what is
+ * a name, -EIO for a file that ends before. */
+static int read_name(const struct elf_image *image, const struct elf_program_header *segment,
+		     char name[PAGE_SIZE])
 {
-	uint32_t length = interpreter(image)->filesz;
+	uint32_t length = segment->filesz;
 	struct buffer buffer = buffer_of_kernel(name, length);
 
 	if (length < 2 || length > PAGE_SIZE)
 		return -ENOEXEC;
-	int count = file_read_at(image->file, &buffer, interpreter(image)->offset);
+	int count = file_read_at(image->file, &buffer, segment->offset);
 
 	if (count < 0 || buffer.length > 0)
 		return count < 0 ? count : -EIO;
@@ -72,21 +71,20 @@ static int open_library(const char *name, struct elf_image *library)
 		error = -ELIBBAD;
 	if (!error && library->bias)
 		library->bias = high_place(library);
-	if (!error)
-		error = elf_has_room(library);
+	error = error ? error : elf_has_room(library);
 	if (error)
 		file_release(library->file);
 	return error;
 }
 
-/* For elf_interpreters. */
-static int with_library(struct elf_image *image, int (*action)(struct elf_image *library))
+int elf_interpreters(struct elf_image *image, int (*action)(struct elf_image *image))
 {
-	struct library *library = interpreter(image) ? page_alloc(1) : NULL;
+	const struct elf_program_header *segment = find_interpreter(image);
+	struct library *library = segment ? page_alloc(1) : NULL;
 
 	if (!library)
-		return interpreter(image) ? -ENOMEM : 0;
-	int error = read_name(image, library->name);
+		return segment ? -ENOMEM : 0;
+	int error = read_name(image, segment, library->name);
 
 	if (!error)
 		error = open_library(library->name, &library->image);
@@ -99,9 +97,3 @@ static int with_library(struct elf_image *image, int (*action)(struct elf_image 
 	page_free(library, 1);
 	return error;
 }
-
-static void exec_interpreter_register(void)
-{
-	elf_interpreters = with_library;
-}
-STARTUP(exec_interpreter_register)

@@ -8,16 +8,10 @@
  * The interpreter may be a text again. It is run by exec() itself, so the page with the first line
  * stays until the interpreter's file has been read.
  */
-#include <stdbool.h>
 
-#include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 #include "kernel/process/exec.h"
 #include "kernel/process/exec_elf.h"
-#include "kernel/report/printk.h"
-#include "kernel/task/task.h"
-
-#define SEGMENT_INTERPRET 3 /* type of a program header */
 
 #define INTERPRETERS 4 /* a script may name a script; at most this many */
 
@@ -26,28 +20,21 @@ static bool is_blank(char character)
 	return character == ' ' || character == '\t';
 }
 
-static char *skip_blanks(char *at)
-{
-	while (is_blank(*at))
-		at++;
-	return at;
-}
-
 /* Cuts the first line of a script, after its #!, into a path and the rest, one argument. Either
  * may come out empty. */
 static void cut_line(char *line, char **path, char **argument)
 {
-	char *end = line + strlen(line);
+	char *end = line + strlen(line), *at = line;
 
 	while (end > line && is_blank(end[-1]))
 		*--end = '\0';
-	*path = skip_blanks(line);
-	for (*argument = *path; **argument && !is_blank(**argument); (*argument)++)
+	while (is_blank(*at))
+		at++;
+	for (*path = at; *at && !is_blank(*at); at++)
 		;
-	if (**argument) {
-		*(*argument)++ = '\0';
-		*argument = skip_blanks(*argument);
-	}
+	while (is_blank(*at))
+		*at++ = '\0';
+	*argument = at;
 }
 
 /* Puts a text before all others. */
@@ -94,33 +81,20 @@ static bool end_line(char *line, uint32_t bytes)
 	return end || bytes < ELF_BEGINNING;
 }
 
-/* The task is called as the script, not as its interpreter. */
-static void set_name(const char *path)
-{
-	const char *name = path;
-
-	for (; *path; path++)
-		if (*path == '/' && path[1])
-			name = path + 1;
-	memset(current->name, 0, TASK_NAME);
-	snprintk(current->name, TASK_NAME, "%s", name);
-}
-
-/* Is it a program that asks for a dynamic linker? */
+/* Is it a program that asks for a dynamic linker? elf_check has refused it, so no number in it can
+ * be trusted. */
 static bool is_dynamic(const struct elf_image *image)
 {
-	uint32_t at = image->header.phoff, size = sizeof(struct elf_program_header);
+	struct elf_program_header segment;
+	uint32_t at = image->header.phoff;
 
 	if (image->bytes < sizeof(image->header) || image->header.magic != ELF_MAGIC ||
 	    image->header.machine != ELF_MACHINE_386)
 		return false;
-	for (unsigned i = 0; i < image->header.phnum; i++, at += size) {
-		struct elf_program_header segment;
-
-		if (at > ELF_BEGINNING - size)
-			return false;
-		memcpy(&segment, &image->beginning[at], size);
-		if (segment.type == SEGMENT_INTERPRET)
+	for (unsigned i = 0; i < image->header.phnum && at <= ELF_BEGINNING - sizeof(segment);
+	     i++, at += sizeof(segment)) {
+		memcpy(&segment, &image->beginning[at], sizeof(segment));
+		if (segment.type == ELF_SEGMENT_INTERPRETER)
 			return true;
 	}
 	return false;
@@ -145,6 +119,6 @@ int exec_other_kind(struct elf_image *image, const char *path, struct exec_strin
 	if (!error)
 		error = exec(interpreter, strings, frame);
 	if (!error)
-		set_name(path);
+		exec_set_name(path); /* not the interpreter's */
 	return error;
 }

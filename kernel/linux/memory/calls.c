@@ -11,13 +11,10 @@
  * mmap(2), mremap(2), madvise(2), mprotect(2). All may sleep: an area's last user writes its file
  * back.
  */
-#include "kernel/abi/mman.h"
 #include "kernel/linux/call.h"
 #include "kernel/linux/memory/mapping.h"
 #include "kernel/linux/memory/limits.h"
 #include "mm/large_page.h"
-#include "mm/page_alloc.h"
-#include "mm/space_map.h"
 
 #define PROTECTIONS	 (PROT_READ | PROT_WRITE | PROT_EXEC)
 #define PROT_GROWSDOWN	 0x1000000u

@@ -8,10 +8,8 @@
 #include "fs/files.h"
 #include "kernel/linux/memory/mapping.h"
 #include "kernel/process/process.h"
-#include "kernel/task/sched.h"
 #include "mm/area.h"
 #include "mm/space_layout.h"
-#include "mm/space_map.h"
 
 #define STACK_MOST (512u << 20) /* mappings need room, too */
 

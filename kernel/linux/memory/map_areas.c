@@ -8,16 +8,13 @@
 #include "fs/file_memory.h"
 #include "fs/memory/ramfs_memory.h"
 #include "fs/vfs/inode.h"
-#include "kernel/abi/mman.h"
 #include "kernel/linux/call.h"
 #include "kernel/linux/memory/mapping.h"
 #include "kernel/linux/memory/limits.h"
 #include "kernel/linux/memory/pinned.h"
 #include "mm/area.h"
 #include "mm/large_page.h"
-#include "mm/page_alloc.h"
 #include "mm/page_table.h"
-#include "mm/space_map.h"
 
 #define MAP_GROWSDOWN  0x100u
 #define MAP_LOCKED     0x2000u

@@ -2,11 +2,8 @@
  * Mapping in a space that is one slot, in lessons 3 to 5. All memory is there, and private: a file
  * is read into it, nothing is written back, and no other task sees it.
  */
-#include "kernel/abi/mman.h"
 #include "kernel/linux/call.h"
 #include "kernel/linux/memory/mapping.h"
-#include "mm/page_alloc.h"
-#include "mm/space_map.h"
 
 const uint32_t usual_stack = SPACE_STACK;
 

@@ -3,11 +3,8 @@
  * map_areas.c. */
 #pragma once
 
-#include <stdint.h>
-
 #include "kernel/abi/mman.h"
 #include "kernel/lib/errno.h"
-#include "kernel/lib/optional.h"
 #include "kernel/task/task.h"
 #include "mm/space_map.h"
 #include "kernel/cpu/memory_layout.h"

@@ -1,9 +1,6 @@
 /* Memory that is to stay: mlock, mlockall, MAP_LOCKED, MAP_POPULATE. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "kernel/task/sched.h"
 #include "mm/space_layout.h"
 

@@ -8,20 +8,14 @@
  *	Private	what only this space maps; Shared is the rest
  *	Dirty	written to, or no object's
  */
-#include <stddef.h>
 
 #include "fs/path_page.h"
 #include "fs/proc/procfs.h"
-#include "kernel/abi/limits.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/number.h"
-#include "kernel/cpu/interrupts.h"
-#include "kernel/cpu/memory_layout.h"
 #include "kernel/process/page_fault.h"
-#include "kernel/task/task.h"
 #include "mm/area.h"
 #include "mm/large_page.h"
-#include "mm/memory_object.h"
 #include "mm/page_cache.h"
 #include "mm/space_layout.h"
 #include "mm/space_map.h"

@@ -15,7 +15,6 @@
 #include "kernel/linux/process/usage.h"
 #include "kernel/linux/time/user_time64.h"
 #include "kernel/task/sched.h"
-#include "kernel/task/sched_class.h"
 #include "kernel/task/time.h"
 
 #define NICE_LEAST	(-20)

@@ -6,7 +6,6 @@
  * in its table of files (`personality`), which its threads share and a child inherits.
  */
 #include "kernel/abi/capability.h"
-#include "kernel/abi/signal_handler.h"
 #include "kernel/lib/string.h"
 #include "kernel/linux/call.h"
 

@@ -6,7 +6,6 @@
  * Nobody could continue the program if it stopped, so job control does not stop it. A wait for
  * several queues ends with any interrupt, and its caller checks all of them again (wait_idle.c).
  */
-#include <stddef.h>
 
 #include "kernel/process/family.h"
 #include "kernel/process/signal_actions.h"

@@ -1,8 +1,6 @@
 /* Thread-local segments: from a program's description to the processor's descriptors. */
 #pragma once
 
-#include <stdbool.h>
-
 #include "kernel/cpu/descriptors.h"
 #include "kernel/cpu/trap.h"
 

@@ -19,19 +19,16 @@
  */
 #include "kernel/abi/capability.h"
 #include "kernel/abi/signal_handler.h"
-#include "kernel/cpu/interrupts.h"
 #include "kernel/lib/string.h"
 #include "kernel/linux/call.h"
 #include "kernel/linux/futex/futex.h"
 #include "kernel/linux/ipc/keys.h"
 #include "kernel/linux/signals/mask.h"
 #include "kernel/linux/process/usage.h"
-#include "kernel/linux/process/thread_local.h"
 #include "kernel/linux/time/posix_timer.h"
 #include "kernel/linux/process/threads.h"
 #include "kernel/process/signal_actions.h"
 #include "kernel/task/sched.h"
-#include "kernel/task/switch.h"
 #include "kernel/task/task_make.h"
 
 /* What is known of a task besides: after its process, where there is room (task_create). */
@@ -379,7 +376,7 @@ void signal_adopt(uint64_t set)
 			continue;
 		process->signals.causes[signal - 1] = *cause;
 		process->signals.pending |= SIGNAL_BIT(signal);
-		if (!signal_extras->next(from, signal, cause))
+		if (!signal_next_queued(from, signal, cause))
 			from->pending &= ~SIGNAL_BIT(signal);
 	}
 	interrupts_restore(enabled);

@@ -11,8 +11,6 @@
  */
 #include "kernel/linux/process/usage.h"
 
-#include "kernel/cpu/memory_layout.h"
-#include "kernel/lib/divide.h"
 #include "kernel/linux/call.h"
 #include "kernel/task/time.h"
 #include "mm/space_map.h"

@@ -10,7 +10,6 @@
 #include "kernel/linux/signals/frame.h"
 #include "kernel/linux/signals/mask.h"
 #include "kernel/linux/time/user_time64.h"
-#include "kernel/process/signal_actions.h"
 #include "kernel/task/time.h"
 
 /* ---- sending ---- */

@@ -11,17 +11,13 @@
  *
  * sigreturn(2), sigaltstack(2); Linux's arch/x86/include/uapi/asm/sigcontext.h.
  */
-#include <stddef.h>
 
 #include "kernel/abi/entry.h"
 #include "kernel/abi/signal_return.h"
-#include "kernel/lib/errno.h"
-#include "kernel/cpu/fpu.h"
 #include "kernel/linux/signals/frame.h"
 #include "kernel/lib/string.h"
 #include "kernel/linux/signals/mask.h"
 #include "kernel/linux/process/thread_local.h"
-#include "kernel/process/signal_actions.h"
 #include "mm/user_copy.h"
 
 /* The processor's state: struct sigcontext. Its registers are those of a trap frame, in three runs

@@ -1,13 +1,8 @@
 /* The frame on a program's stack while a signal handler runs. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "kernel/abi/signal_handler.h"
-#include "kernel/cpu/trap.h"
 #include "kernel/process/process.h"
-#include "kernel/lib/optional.h"
 
 /*
  * Makes user mode continue in the handler of a signal: saves the program's registers on its stack,

@@ -1,21 +1,23 @@
 /*
  * Signals as Linux's programs need them, beyond the default actions: handlers, real-time
- * signals, which are pending as often as they were sent, and what siginfo says of an exception. The
- * core calls all this through a table of functions (struct signal_extras).
+ * signals, which are pending as often as they were sent, and what siginfo says of an exception.
+ *
+ *	signal_send_cause	pending already: signal_queue keeps one more
+ *	signal_take		signal_next_queued: is it pending once more?
+ *	signal_deliver		signal_call_handler builds a frame: frame.c
+ *
+ * The core calls these where a kernel has them (kernel/process/signal_actions.h). Queues change
+ * with interrupts disabled, from any context; nothing here sleeps but the copies for a handler's
+ * frame.
  */
-#include <stddef.h>
 
 #include "fs/files.h"
 #include "kernel/abi/entry.h"
-#include "kernel/cpu/descriptors.h"
 #include "kernel/cpu/gates.h"
-#include "kernel/cpu/memory_layout.h"
-#include "kernel/lib/errno.h"
 #include "kernel/lib/startup.h"
 #include "kernel/linux/signals/frame.h"
 #include "kernel/linux/signals/mask.h"
 #include "kernel/linux/process/limits.h"
-#include "kernel/process/signal_actions.h"
 #include "mm/pool.h"
 
 #define VECTOR_BREAK	3
@@ -71,8 +73,7 @@ bool signal_has_timer(const struct process_signals *signals, int signal, int32_t
 }
 
 /* Without memory, or beyond the limit, the signal is pending once less. */
-static void queue_signal(struct process_signals *signals, int signal,
-			 const struct signal_cause *cause)
+void signal_queue(struct process_signals *signals, int signal, const struct signal_cause *cause)
 {
 	struct queued_signal **end = &signals->queue;
 
@@ -89,8 +90,8 @@ static void queue_signal(struct process_signals *signals, int signal,
 	*end = made;
 }
 
-/* Takes the next one of a signal off the queue. */
-static bool next_queued(struct process_signals *signals, int signal, struct signal_cause *cause)
+/* Takes the next one of a signal off the queue: the one that was sent first. */
+bool signal_next_queued(struct process_signals *signals, int signal, struct signal_cause *cause)
 {
 	struct queued_signal **at = &signals->queue, *found;
 
@@ -121,14 +122,16 @@ static void interrupt_call(struct trap_frame *frame, bool begins_again)
 }
 
 /* There is no room for a handler's frame. If it was that of SIGSEGV itself, the program ends. */
-static void refuse(int signal)
+static void refuse_handler(int signal)
 {
 	if (signal == SIGSEGV)
 		current->process->signals.actions[SIGSEGV - 1].handler = SIGNAL_DEFAULT;
 	signal_force(SIGSEGV, NULL);
 }
 
-static void call_handler(struct trap_frame *frame, int signal, const struct signal_cause *cause)
+/* The mask while the handler runs, and what it returns to, are those of before sigsuspend. An
+ * action with SA_RESETHAND is used once. */
+void signal_call_handler(struct trap_frame *frame, int signal, const struct signal_cause *cause)
 {
 	struct process_signals *signals = &current->process->signals;
 	struct linux_signal_action *slot = &signals->actions[signal - 1], action = *slot;
@@ -138,7 +141,7 @@ static void call_handler(struct trap_frame *frame, int signal, const struct sign
 	if (action.flags & SA_RESETHAND)
 		slot->handler = SIGNAL_DEFAULT;
 	if (signal_frame_build(frame, signal, cause, &action, before) != 0) {
-		refuse(signal);
+		refuse_handler(signal);
 		return;
 	}
 	signals->is_suspended = false;
@@ -150,7 +153,7 @@ static void call_handler(struct trap_frame *frame, int signal, const struct sign
 /* A page fault is SEGV_ACCERR if there is a page that the program may not use so, SEGV_MAPERR if
  * there is none. A page of the kernel counts as missing. The address of a general protection fault
  * is unknown. */
-static void explain_exception(const struct trap_frame *frame, struct signal_cause *cause)
+void signal_explain(const struct trap_frame *frame, struct signal_cause *cause)
 {
 	static const uint8_t codes[EXCEPTIONS] = {
 		[0] = FPE_INTDIV,  [1] = TRAP_TRACE,  [3] = SI_KERNEL,
@@ -171,19 +174,10 @@ static void explain_exception(const struct trap_frame *frame, struct signal_caus
 }
 
 /* INT3 and INTO are instructions of programs: their gates may be used from user mode. */
-static void signal_extras_register(void)
+static void program_gates_open(void)
 {
-	static const struct signal_extras extras = {
-		.call_handler = call_handler,
-		.queue = queue_signal,
-		.next = next_queued,
-		.explain = explain_exception,
-		.finish = signal_resume,
-	};
-
-	signal_extras = &extras;
 	gate_set(VECTOR_BREAK, KERNEL_CODE, trap_stubs[VECTOR_BREAK], GATE_INTERRUPT, 3);
 	gate_set(VECTOR_OVERFLOW, KERNEL_CODE, trap_stubs[VECTOR_OVERFLOW], GATE_INTERRUPT, 3);
 }
 
-STARTUP(signal_extras_register)
+STARTUP(program_gates_open)

@@ -8,8 +8,6 @@
  */
 #include "kernel/linux/signals/mask.h"
 
-#include "kernel/cpu/interrupts.h"
-#include "kernel/process/signal_actions.h"
 #include "mm/user_copy.h"
 
 struct wait_queue signal_sent;

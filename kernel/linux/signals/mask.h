@@ -1,11 +1,7 @@
 /* Which signals the current process blocks. */
 #pragma once
 
-#include <stdint.h>
-
-#include "kernel/abi/signal.h"
-#include "kernel/lib/optional.h"
-#include "kernel/task/wait.h"
+#include "kernel/process/signal_actions.h"
 
 /* Signals of the set that were sent to the current task's program, and that all its tasks blocked,
  * are the current task's from now on. */
@@ -28,6 +24,3 @@ void signal_block(uint64_t blocked);
 /* Does so for one system call: what was blocked comes back when the call has ended, after the
  * handler of a signal if there was one. */
 void signal_suspend(uint64_t blocked);
-
-/* Brings that back now, if nothing has done so yet. */
-void signal_resume(void);

@@ -6,17 +6,12 @@
  * inherited gives the child's. So a file has only a set, and all readers are woken by every signal
  * (signal_sent) and looks again.
  */
-#include <stddef.h>
 
 #include "fs/linux/poll.h"
 #include "kernel/abi/poll.h"
-#include "kernel/abi/signal_handler.h"
-#include "kernel/lib/errno.h"
 #include "kernel/linux/signals/frame.h"
 #include "kernel/linux/signals/mask.h"
 #include "kernel/linux/files/calls.h"
-#include "kernel/process/signal_actions.h"
-#include "kernel/syscall/syscall.h"
 
 struct signal_file {
 	uint64_t set;
