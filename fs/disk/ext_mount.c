@@ -89,7 +89,7 @@ static bool is_type(const char *wanted, const char *found)
 
 static int open_fs(struct disk_mount *mount, const char *type, const struct ext_options *options)
 {
-	int error = ext_mount_with(mount->device, options, &mount->fs);
+	int error = ext_mount(mount->device, options, &mount->fs);
 
 	if (error)
 		return error;
@@ -206,7 +206,7 @@ static int disk_unmount(struct inode *root)
 		return -EBUSY;
 	mount->root = NULL;
 	disk_inode_forget_all(mount);
-	int error = ext_unmount_checked(mount->fs);
+	int error = ext_unmount(mount->fs);
 
 	error = error ? error : mount->lost_error;
 	if (error)

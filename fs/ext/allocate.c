@@ -22,7 +22,7 @@
  *
  * Bitmap, descriptor and superblock change in one transaction; what fails has changed nothing.
  */
-#include "fs/ext/internal.h"
+#include "fs/ext/allocation.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 #include "mm/page_alloc.h"
@@ -72,15 +72,10 @@ uint64_t ext_sure_blocks(const struct ext_fs *fs)
 	return fs->sure < blocks ? fs->sure : blocks;
 }
 
-static uint32_t free_in(const struct ext_group_desc *descriptor)
-{
-	return EXT_GET32(descriptor, bg_free_blocks_count);
-}
-
 /* Changes a group's count of free blocks, in a copy of its descriptor. */
 static void count_free(struct ext_group_desc *descriptor, int change)
 {
-	uint32_t in_group = free_in(descriptor) + (uint32_t)change;
+	uint32_t in_group = EXT_GET32(descriptor, bg_free_blocks_count) + (uint32_t)change;
 
 	EXT_PUT32(descriptor, bg_free_blocks_count, in_group);
 }
@@ -226,9 +221,9 @@ static uint32_t find_run(const struct search *search, uint32_t group, const uint
      the file's window (set_window), if the search wants one (search->window).
    - what was taken is counted: in the group's descriptor, in the superblock (count_super), and in
      inode->blocks, which counts sectors of 512 bytes. search->first becomes the first block.
-   - given: ext_group_read copies the descriptor; free_in and count_free are about such a copy;
-     ext_bitmap_get gets a referenced bitmap; ext_bitmap_change sets bits and writes the copy, whose
-     counts you have changed before.
+   - given: ext_bitmap_find reads the descriptor: bitmap.free blocks, and a copy of it, in which
+     count_free changes their number; ext_bitmap_open gets the bits, in bitmap.buffer, referenced;
+     ext_bitmap_change sets bits, and writes the copy, whose counts you have changed before.
 
    Pitfalls: a full group needs no bitmap. When ext_bitmap_change fails, nothing has changed: count
    nothing. The bitmap goes back on every way out. */
@@ -236,23 +231,21 @@ static uint32_t find_run(const struct search *search, uint32_t group, const uint
 static int try_group(struct search *search, uint32_t group, uint32_t from)
 {
 	struct ext_fs *fs = search->inode->fs;
-	struct ext_group_desc descriptor;
-	struct cached_block *bitmap;
+	struct ext_bitmap bitmap;
 	uint32_t start;
-	int error = ext_group_read(fs, group, &descriptor);
+	int error = ext_bitmap_find(fs, group, EXT_BITMAP_BLOCKS, &bitmap);
 
-	if (error || free_in(&descriptor) == 0)
+	if (error || bitmap.free == 0)
 		return error;
-	error = ext_bitmap_get(fs, group, &descriptor, EXT_BITMAP_BLOCKS, &bitmap);
+	error = ext_bitmap_open(&bitmap);
 	if (error)
 		return error;
-	uint32_t found = find_run(search, group, bitmap->data, from, &start);
+	uint32_t found = find_run(search, group, bitmap.buffer->data, from, &start);
 	uint32_t taken = found < search->count ? found : search->count;
 
 	if (taken > 0) {
-		count_free(&descriptor, -(int)taken);
-		error = ext_bitmap_change(fs, group, &descriptor, EXT_BITMAP_BLOCKS, bitmap, start,
-					  taken, true);
+		count_free(&bitmap.descriptor, -(int)taken);
+		error = ext_bitmap_change(&bitmap, start, taken, true);
 	}
 	if (taken > 0 && !error) {
 		search->first = ext_group_first(fs, group) + start;
@@ -261,7 +254,7 @@ static int try_group(struct search *search, uint32_t group, uint32_t from)
 		if (search->window > 0)
 			set_window(search->inode, search->first + taken, found - taken);
 	}
-	bcache_put(bitmap);
+	bcache_put(bitmap.buffer);
 	return error ? error : (int)taken;
 }
 /* } SOLUTION S4 */
@@ -270,29 +263,28 @@ int ext_free_run(struct ext_fs *fs, uint64_t from, uint64_t end, uint64_t *first
 {
 	uint32_t index, group = ext_group_of(fs, from, &index),
 			blocks = ext_group_blocks(fs, group);
-	struct ext_group_desc descriptor;
-	struct cached_block *bitmap = NULL;
+	struct ext_bitmap bitmap;
 	int error = ext_begin(fs, EXT_CREDITS);
 
 	if (error)
 		return error;
 	*first = ext_group_first(fs, group) + blocks;
-	error = ext_group_read(fs, group, &descriptor);
-	if (!error && free_in(&descriptor) > 0)
-		error = ext_bitmap_get(fs, group, &descriptor, EXT_BITMAP_BLOCKS, &bitmap);
-	if (bitmap) {
+	error = ext_bitmap_find(fs, group, EXT_BITMAP_BLOCKS, &bitmap);
+	if (!error && bitmap.free > 0)
+		error = ext_bitmap_open(&bitmap);
+	if (bitmap.buffer) {
 		const struct ext_pending *pending = find_pending(fs, group);
 		const uint8_t *also = pending ? pending->bits : NULL;
 
 		if (blocks > end - ext_group_first(fs, group))
 			blocks = (uint32_t)(end - ext_group_first(fs, group));
-		index = ext_bits_find(bitmap->data, also, index, blocks, false);
+		index = ext_bits_find(bitmap.buffer->data, also, index, blocks, false);
 		*first = ext_group_first(fs, group) + index;
-		blocks = ext_bits_find(bitmap->data, also, index, blocks, true) - index;
+		blocks = ext_bits_find(bitmap.buffer->data, also, index, blocks, true) - index;
 	}
-	bcache_put(bitmap);
+	bcache_put(bitmap.buffer);
 	ext_end(fs);
-	if (!bitmap)
+	if (!bitmap.buffer)
 		return error && !ext_is_left_alone(fs, group) ? error : 0;
 	return (int)blocks;
 }
@@ -392,16 +384,14 @@ uint32_t ext_blocks_to_group_end(const struct ext_fs *fs, uint64_t block)
 
 static int free_in_group(struct ext_fs *fs, uint32_t group, uint32_t index, uint32_t count)
 {
-	struct ext_group_desc descriptor;
-	struct cached_block *bitmap;
-	int error = ext_bitmap_get(fs, group, &descriptor, EXT_BITMAP_BLOCKS, &bitmap);
+	struct ext_bitmap bitmap;
+	int error = ext_bitmap_get(fs, group, EXT_BITMAP_BLOCKS, &bitmap);
 
 	if (error)
 		return error;
-	count_free(&descriptor, (int)count);
-	error = ext_bitmap_change(fs, group, &descriptor, EXT_BITMAP_BLOCKS, bitmap, index, count,
-				  false);
-	bcache_put(bitmap);
+	count_free(&bitmap.descriptor, (int)count);
+	error = ext_bitmap_change(&bitmap, index, count, false);
+	bcache_put(bitmap.buffer);
 	if (error)
 		return error;
 	count_super(fs, (int)count);

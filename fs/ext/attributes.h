@@ -2,7 +2,7 @@
  * and change them. */
 #pragma once
 
-#include "fs/ext/internal.h"
+#include "fs/ext/inodes.h"
 
 #define EXT_ATTRIBUTE_NAME_MAX 255 /* bytes, the prefix included */
 

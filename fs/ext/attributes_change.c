@@ -14,6 +14,7 @@
  *
  * One call is one change. Whatever can fail comes first, except for the second half of a move.
  */
+#include "fs/ext/allocation.h"
 #include "fs/ext/attributes.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
@@ -277,9 +278,7 @@ static int change_opened(struct job *job, enum ext_attribute_flags flags)
 
 	if (!error)
 		job->inode->changed = ext_inode_now(job->inode);
-	int written = ext_inode_write(job->inode);
-
-	return error ? error : written;
+	return ext_inode_write_after(job->inode, error);
 }
 
 static int change(struct job *job, enum ext_attribute_flags flags)
@@ -300,19 +299,10 @@ static int change(struct job *job, enum ext_attribute_flags flags)
 /* The inode on disk is pinned, so that it can be written, whatever fails. */
 static int change_once(struct job *job, enum ext_attribute_flags flags)
 {
-	struct ext_fs *fs = job->inode->fs;
 	struct cached_block *pin;
-	int error = ext_begin(fs, EXT_CREDITS);
+	int error = ext_inode_begin(job->inode, &pin);
 
-	if (error)
-		return error;
-	error = ext_inode_pin(job->inode, &pin);
-	if (!error) {
-		error = change(job, flags);
-		bcache_put(pin);
-	}
-	ext_end(fs);
-	return error;
+	return error ? error : ext_inode_end(job->inode, pin, change(job, flags));
 }
 
 int ext_attribute_set(struct ext_inode *inode, const char *name, const void *value, uint32_t size,

@@ -16,7 +16,7 @@
  * allocated is in other groups, and blocks that are freed in it stay in use until e2fsck. (More
  * than EXT_BAD of them are said each time, and are errors of those who ask.)
  */
-#include "fs/ext/internal.h"
+#include "fs/ext/groups.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 
@@ -82,73 +82,38 @@ static uint32_t count_zeros(const uint8_t *bits, uint32_t count)
 	return count - ones;
 }
 
-/* What belongs to one of the two kinds. */
-struct about {
-	const char *name;
-	uint64_t block;
-	uint32_t bits;	  /* that the group has */
-	uint32_t covered; /* bytes that the checksum covers */
-	uint32_t free;
-	uint32_t checksum;
-	uint16_t uninit; /* flag of the descriptor */
-};
-
-static struct about about(const struct ext_fs *fs, uint32_t group, const struct ext_group_desc *of,
-			  enum ext_bitmap kind)
-{
-	if (kind == EXT_BITMAP_BLOCKS)
-		return (struct about){
-			.name = "block bitmap",
-			.block = EXT_GET64(of, bg_block_bitmap),
-			.bits = ext_group_blocks(fs, group),
-			.covered = fs->super.s_blocks_per_group / 8,
-			.free = EXT_GET32(of, bg_free_blocks_count),
-			.checksum = EXT_GET32(of, bg_block_bitmap_csum),
-			.uninit = EXT_GROUP_BLOCK_UNINIT,
-		};
-	return (struct about){
-		.name = "inode bitmap",
-		.block = EXT_GET64(of, bg_inode_bitmap),
-		.bits = fs->super.s_inodes_per_group,
-		.covered = fs->super.s_inodes_per_group / 8,
-		.free = EXT_GET32(of, bg_free_inodes_count),
-		.checksum = EXT_GET32(of, bg_inode_bitmap_csum),
-		.uninit = EXT_GROUP_INODE_UNINIT,
-	};
-}
-
 /* Small descriptors have half of a checksum. */
 static uint32_t checksum_mask(const struct ext_fs *fs)
 {
 	return fs->summary.descriptor_size < EXT_DESCRIPTOR_LARGE ? 0xFFFF : 0xFFFFFFFF;
 }
 
-static uint32_t checksum_of(const struct ext_fs *fs, const struct about *of, const uint8_t *bits)
+static uint32_t checksum_of(const struct ext_bitmap *bitmap, const uint8_t *bits)
 {
-	return crc32c(fs->seed, bits, of->covered) & checksum_mask(fs);
+	return crc32c(bitmap->fs->seed, bits, bitmap->covered) & checksum_mask(bitmap->fs);
 }
 
-static void set_checksum(const struct ext_fs *fs, struct ext_group_desc *descriptor,
-			 enum ext_bitmap kind, uint32_t checksum)
+static void set_checksum(struct ext_bitmap *bitmap, uint32_t checksum)
 {
-	if (!ext_has_checksums(fs))
+	struct ext_group_desc *descriptor = &bitmap->descriptor;
+
+	if (!ext_has_checksums(bitmap->fs))
 		return;
-	checksum &= checksum_mask(fs);
-	if (kind == EXT_BITMAP_BLOCKS)
-		EXT_PUT32(descriptor, bg_block_bitmap_csum, checksum);
+	bitmap->checksum = checksum & checksum_mask(bitmap->fs);
+	if (bitmap->kind == EXT_BITMAP_BLOCKS)
+		EXT_PUT32(descriptor, bg_block_bitmap_csum, bitmap->checksum);
 	else
-		EXT_PUT32(descriptor, bg_inode_bitmap_csum, checksum);
+		EXT_PUT32(descriptor, bg_inode_bitmap_csum, bitmap->checksum);
 }
 
 /* The next of the file system's own blocks among the first `end` of a group, from bit *from on:
  * bits *from to *to (exclusive, and more than *from). */
-static bool own_bits(const struct ext_fs *fs, uint32_t group, uint32_t end, uint32_t *from,
-		     uint32_t *to)
+static bool own_bits(const struct ext_bitmap *bitmap, uint32_t end, uint32_t *from, uint32_t *to)
 {
-	uint64_t first = ext_group_first(fs, group);
+	uint64_t first = ext_group_first(bitmap->fs, bitmap->group);
 	struct ext_own run;
 
-	if (!ext_own_run(fs, first + *from, first + end, &run))
+	if (!ext_own_run(bitmap->fs, first + *from, first + end, &run))
 		return false;
 	*from = (uint32_t)(run.first - first);
 	*to = (uint32_t)(run.end - first);
@@ -157,130 +122,121 @@ static bool own_bits(const struct ext_fs *fs, uint32_t group, uint32_t end, uint
 
 /* Refuses a bitmap of blocks in which something of the file system itself is free: that would be
  * given to a file. */
-static int check_own(const struct ext_fs *fs, uint32_t group, const uint8_t *bits)
+static int check_own(const struct ext_bitmap *bitmap)
 {
-	uint32_t end = ext_group_blocks(fs, group);
-
-	for (uint32_t from = 0, to; own_bits(fs, group, end, &from, &to); from = to)
-		if (ext_bits_find(bits, NULL, from, to, false) < to)
-			return ext_corrupt(fs, "block bitmap",
+	for (uint32_t from = 0, to; own_bits(bitmap, bitmap->bits, &from, &to); from = to)
+		if (ext_bits_find(bitmap->buffer->data, NULL, from, to, false) < to)
+			return ext_corrupt(bitmap->fs, bitmap->name,
 					   "group %u: blocks of the file system itself are free",
-					   group);
+					   bitmap->group);
 	return 0;
 }
 
 /* Refuses a bitmap of the disk that is not what its descriptor says. */
-static int check(const struct ext_fs *fs, uint32_t group, enum ext_bitmap kind,
-		 const struct about *of, const uint8_t *bits)
+static int check(const struct ext_bitmap *bitmap)
 {
-	uint32_t zeros = count_zeros(bits, of->bits);
-	uint32_t checksum = checksum_of(fs, of, bits);
+	const struct ext_fs *fs = bitmap->fs;
+	uint32_t zeros = count_zeros(bitmap->buffer->data, bitmap->bits);
+	uint32_t checksum = checksum_of(bitmap, bitmap->buffer->data);
 
-	if (ext_has_checksums(fs) && checksum != of->checksum) {
-		ext_corrupt(fs, of->name, "group %u: " EXT_CHECKSUM_WRONG, group, of->checksum,
-			    checksum);
+	if (ext_has_checksums(fs) && checksum != bitmap->checksum) {
+		ext_corrupt(fs, bitmap->name, "group %u: " EXT_CHECKSUM_WRONG, bitmap->group,
+			    bitmap->checksum, checksum);
 		return -EBADMSG;
 	}
-	if (zeros != of->free)
-		return ext_corrupt(fs, of->name, "group %u: %u free, but the descriptor says %u",
-				   group, zeros, of->free);
-	return kind == EXT_BITMAP_BLOCKS ? check_own(fs, group, bits) : 0;
+	if (zeros != bitmap->free)
+		return ext_corrupt(fs, bitmap->name,
+				   "group %u: %u free, but the descriptor says %u", bitmap->group,
+				   zeros, bitmap->free);
+	return bitmap->kind == EXT_BITMAP_BLOCKS ? check_own(bitmap) : 0;
 }
 
 /* A bitmap that was never written: of inodes all are free, of blocks all but the file system's own.
  */
-static void make(const struct ext_fs *fs, uint32_t group, enum ext_bitmap kind,
-		 const struct about *of, uint8_t *bits)
+static void make(const struct ext_bitmap *bitmap)
 {
-	if (kind == EXT_BITMAP_BLOCKS)
-		for (uint32_t at = 0, to; own_bits(fs, group, of->bits, &at, &to); at = to)
+	uint8_t *bits = bitmap->buffer->data;
+
+	if (bitmap->kind == EXT_BITMAP_BLOCKS)
+		for (uint32_t at = 0, to; own_bits(bitmap, bitmap->bits, &at, &to); at = to)
 			fill(bits, at, to - at, true);
-	fill(bits, of->bits, fs->summary.block_size * 8 - of->bits, true);
+	fill(bits, bitmap->bits, bitmap->buffer->size * 8 - bitmap->bits, true);
 }
 
 /* Was it the last group, shorter, and without files? resize2fs leaves the bitmap of such a group
  * as it was: beyond the old end all is set, before it only what is the file system's own. */
-static bool was_shorter(const struct ext_fs *fs, uint32_t group, const struct about *of,
-			const uint8_t *bits)
+static bool was_shorter(const struct ext_bitmap *bitmap, const uint8_t *bits)
 {
-	uint32_t end = of->bits, own = 0;
+	uint32_t end = bitmap->bits, own = 0;
 
 	while (end > 0 && ext_bits_find(bits, NULL, end - 1, end, true) < end)
 		end--;
-	for (uint32_t from = 0, to; own_bits(fs, group, end, &from, &to); from = to)
+	for (uint32_t from = 0, to; own_bits(bitmap, end, &from, &to); from = to)
 		own += to - from;
-	return of->uninit == EXT_GROUP_BLOCK_UNINIT && end > 0 &&
-	       count_zeros(bits, end) + own == end;
+	return bitmap->kind == EXT_BITMAP_BLOCKS && end > 0 && count_zeros(bits, end) + own == end;
 }
 
 /* Refuses the flag if the disk has the bitmap, with its checksum: the group is in use. */
-static int check_never_written(const struct ext_fs *fs, uint32_t group, const struct about *of)
+static int check_never_written(const struct ext_bitmap *bitmap)
 {
+	const struct ext_fs *fs = bitmap->fs;
 	struct cached_block *old;
-	int error = ext_has_checksums(fs) ? ext_block_read(fs, of->block, BLOCK_OTHER, &old) : 0;
+	int error =
+	    ext_has_checksums(fs) ? ext_block_read(fs, bitmap->block, BLOCK_OTHER, &old) : 0;
 
 	if (error || !ext_has_checksums(fs))
 		return error;
-	bool is_there = checksum_of(fs, of, old->data) == of->checksum &&
-			count_zeros(old->data, of->bits) != of->free &&
-			!was_shorter(fs, group, of, old->data);
+	bool is_there = checksum_of(bitmap, old->data) == bitmap->checksum &&
+			count_zeros(old->data, bitmap->bits) != bitmap->free &&
+			!was_shorter(bitmap, old->data);
 
 	bcache_put(old);
-	return is_there ? ext_corrupt(fs, of->name, "group %u: new, but it is on the disk", group)
+	return is_there ? ext_corrupt(fs, bitmap->name, "group %u: new, but it is on the disk",
+				      bitmap->group)
 			: 0;
 }
 
-/* Makes a bitmap, and says so in the descriptor. After an error, too, *out is the caller's. */
-static int get_new(struct ext_fs *fs, uint32_t group, struct ext_group_desc *descriptor,
-		   enum ext_bitmap kind, const struct about *of, struct cached_block **out)
+/* Makes a bitmap, and says so in the descriptor. */
+static int get_new(struct ext_bitmap *bitmap)
 {
-	struct ext_group_desc changed = *descriptor;
-	int error = check_never_written(fs, group, of);
+	struct ext_fs *fs = bitmap->fs;
+	int error = check_never_written(bitmap);
 
 	if (!error)
-		error = bcache_get_zeroed(fs->device, of->block, fs->summary.block_size, out);
+		error = bcache_get_zeroed(fs->device, bitmap->block, fs->summary.block_size,
+					  &bitmap->buffer);
 	if (error)
 		return error;
-	make(fs, group, kind, of, (*out)->data);
-	if (count_zeros((*out)->data, of->bits) != of->free)
-		error =
-		    ext_corrupt(fs, of->name, "group %u: new, but the descriptor has %u of %u free",
-				group, of->free, of->bits);
-	else if (kind == EXT_BITMAP_INODES &&
-		 (group == 0 || EXT_GET32(descriptor, bg_used_dirs_count) > 0))
-		error = ext_corrupt(fs, of->name, "group %u: new, but it has inodes", group);
-	if (!error)
-		error = ext_change(fs, *out);
-	changed.bg_flags &= (uint16_t)~of->uninit;
-	set_checksum(fs, &changed, kind, crc32c(fs->seed, (*out)->data, of->covered));
-	if (!error)
-		error = ext_group_write(fs, group, &changed);
-	if (!error)
-		*descriptor = changed;
-	return error;
-}
-
-/* Only file systems with checksums of descriptors have the flags. */
-static bool has_flags(const struct ext_fs *fs)
-{
-	return ext_has_checksums(fs) || ext_has_ro_compat(fs, EXT_RO_COMPAT_GDT_CSUM);
-}
-
-/* Reads a bitmap, and checks it unless that was done. *out likewise. */
-static int get_old(const struct ext_fs *fs, uint32_t group, enum ext_bitmap kind,
-		   const struct about *of, struct cached_block **out)
-{
-	if (!ext_range_valid(fs, of->block, 1))
-		return ext_corrupt(fs, of->name, "group %u: block %ju is outside the file system",
-				   group, of->block);
-	int error = ext_block_read(fs, of->block, BLOCK_OTHER, out);
-
+	make(bitmap);
+	if (count_zeros(bitmap->buffer->data, bitmap->bits) != bitmap->free)
+		return ext_corrupt(fs, bitmap->name,
+				   "group %u: new, but the descriptor has %u of %u free",
+				   bitmap->group, bitmap->free, bitmap->bits);
+	if (bitmap->kind == EXT_BITMAP_INODES &&
+	    (bitmap->group == 0 || EXT_GET32(&bitmap->descriptor, bg_used_dirs_count) > 0))
+		return ext_corrupt(fs, bitmap->name, "group %u: new, but it has inodes",
+				   bitmap->group);
+	error = ext_change(fs, bitmap->buffer);
 	if (error)
 		return error;
-	return (*out)->verified ? 0 : check(fs, group, kind, of, (*out)->data);
+	bitmap->descriptor.bg_flags &= (uint16_t)~bitmap->uninit;
+	set_checksum(bitmap, crc32c(fs->seed, bitmap->buffer->data, bitmap->covered));
+	return ext_group_write(fs, bitmap->group, &bitmap->descriptor);
 }
 
-bool ext_bitmap_is_bad(const struct ext_fs *fs, uint32_t group, enum ext_bitmap kind)
+/* Reads a bitmap, and checks it unless that was done. */
+static int get_old(struct ext_bitmap *bitmap)
+{
+	if (!ext_range_valid(bitmap->fs, bitmap->block, 1))
+		return ext_corrupt(bitmap->fs, bitmap->name,
+				   "group %u: block %ju is outside the file system", bitmap->group,
+				   bitmap->block);
+	int error = ext_block_read(bitmap->fs, bitmap->block, BLOCK_OTHER, &bitmap->buffer);
+
+	return error || bitmap->buffer->verified ? error : check(bitmap);
+}
+
+bool ext_bitmap_is_bad(const struct ext_fs *fs, uint32_t group, enum ext_bitmap_kind kind)
 {
 	for (unsigned i = 0; i < fs->bad_count; i++)
 		if (fs->bad[i] == group * 2 + kind)
@@ -288,7 +244,8 @@ bool ext_bitmap_is_bad(const struct ext_fs *fs, uint32_t group, enum ext_bitmap 
 	return false;
 }
 
-void ext_bitmap_note_bad(struct ext_fs *fs, uint32_t group, enum ext_bitmap kind, uint32_t free)
+void ext_bitmap_note_bad(struct ext_fs *fs, uint32_t group, enum ext_bitmap_kind kind,
+			 uint32_t free)
 {
 	uint32_t blocks = ext_group_blocks(fs, group);
 
@@ -303,7 +260,8 @@ void ext_bitmap_note_bad(struct ext_fs *fs, uint32_t group, enum ext_bitmap kind
 		fs->sure -= free;
 }
 
-void ext_bitmap_note_unreadable(struct ext_fs *fs, uint32_t group, enum ext_bitmap kind, int error)
+void ext_bitmap_note_unreadable(struct ext_fs *fs, uint32_t group, enum ext_bitmap_kind kind,
+				int error)
 {
 	struct ext_group_desc descriptor;
 
@@ -311,85 +269,112 @@ void ext_bitmap_note_unreadable(struct ext_fs *fs, uint32_t group, enum ext_bitm
 		ext_bitmap_note_bad(fs, group, kind, EXT_GET32(&descriptor, bg_free_blocks_count));
 }
 
-int ext_bitmap_get(struct ext_fs *fs, uint32_t group, struct ext_group_desc *descriptor,
-		   enum ext_bitmap kind, struct cached_block **out)
+int ext_bitmap_find(struct ext_fs *fs, uint32_t group, enum ext_bitmap_kind kind,
+		    struct ext_bitmap *out)
 {
-	int error =
-	    ext_bitmap_is_bad(fs, group, kind) ? -EUCLEAN : ext_group_read(fs, group, descriptor);
-	struct cached_block *bitmap = NULL;
+	const struct ext_group_desc *of = &out->descriptor;
+	bool blocks = kind == EXT_BITMAP_BLOCKS;
+	uint32_t inodes = fs->super.s_inodes_per_group;
+
+	out->fs = fs;
+	out->group = group;
+	out->kind = kind;
+	out->buffer = NULL;
+	int error = ext_group_read(fs, group, &out->descriptor);
 
 	if (error)
 		return error;
-	struct about of = about(fs, group, descriptor, kind);
-
-	if (has_flags(fs) && descriptor->bg_flags & of.uninit && ext_range_valid(fs, of.block, 1))
-		error = get_new(fs, group, descriptor, kind, &of, &bitmap);
-	else
-		error = get_old(fs, group, kind, &of, &bitmap);
-	if (error) {
-		bcache_put(bitmap);
-		if (error == -EUCLEAN || error == -EBADMSG)
-			ext_bitmap_note_bad(fs, group, kind, of.free);
-		return error;
-	}
-	bitmap->verified = true;
-	*out = bitmap;
+	out->name = blocks ? "block bitmap" : "inode bitmap";
+	out->block = blocks ? EXT_GET64(of, bg_block_bitmap) : EXT_GET64(of, bg_inode_bitmap);
+	out->bits = blocks ? ext_group_blocks(fs, group) : inodes;
+	out->covered = (blocks ? fs->super.s_blocks_per_group : inodes) / 8;
+	out->free =
+	    blocks ? EXT_GET32(of, bg_free_blocks_count) : EXT_GET32(of, bg_free_inodes_count);
+	out->checksum =
+	    blocks ? EXT_GET32(of, bg_block_bitmap_csum) : EXT_GET32(of, bg_inode_bitmap_csum);
+	out->uninit = blocks ? EXT_GROUP_BLOCK_UNINIT : EXT_GROUP_INODE_UNINIT;
 	return 0;
+}
+
+int ext_bitmap_open(struct ext_bitmap *bitmap)
+{
+	struct ext_fs *fs = bitmap->fs;
+
+	if (ext_bitmap_is_bad(fs, bitmap->group, bitmap->kind))
+		return -EUCLEAN;
+	bool is_new = ext_has_group_checksums(fs) && bitmap->descriptor.bg_flags & bitmap->uninit &&
+		      ext_range_valid(fs, bitmap->block, 1);
+	int error = is_new ? get_new(bitmap) : get_old(bitmap);
+
+	if (!error) {
+		bitmap->buffer->verified = true;
+		return 0;
+	}
+	bcache_put(bitmap->buffer);
+	bitmap->buffer = NULL;
+	if (error == -EUCLEAN || error == -EBADMSG)
+		ext_bitmap_note_bad(fs, bitmap->group, bitmap->kind, bitmap->free);
+	return error;
+}
+
+int ext_bitmap_get(struct ext_fs *fs, uint32_t group, enum ext_bitmap_kind kind,
+		   struct ext_bitmap *out)
+{
+	int error = ext_bitmap_find(fs, group, kind, out);
+
+	return error ? error : ext_bitmap_open(out);
 }
 
 int ext_inode_check_used(struct ext_fs *fs, uint32_t number)
 {
-	uint32_t group = (number - 1) / fs->super.s_inodes_per_group;
-	uint32_t index = (number - 1) % fs->super.s_inodes_per_group;
-	struct ext_group_desc descriptor;
-	struct cached_block *bitmap;
-	int error = ext_bitmap_get(fs, group, &descriptor, EXT_BITMAP_INODES, &bitmap);
+	uint32_t index, group = ext_group_of_inode(fs, number, &index);
+	struct ext_bitmap bitmap;
+	int error = ext_bitmap_get(fs, group, EXT_BITMAP_INODES, &bitmap);
 
 	if (error)
 		return error;
-	if (ext_bits_find(bitmap->data, NULL, index, index + 1, true) != index)
-		error =
-		    ext_corrupt(fs, "inode bitmap", "group %u: inode %u is free", group, number);
-	bcache_put(bitmap);
+	if (ext_bits_find(bitmap.buffer->data, NULL, index, index + 1, true) != index)
+		error = ext_corrupt(fs, bitmap.name, "group %u: inode %u is free", group, number);
+	bcache_put(bitmap.buffer);
 	return error;
 }
 
 /* The checksum of a bitmap of which these bits were turned over. Of a few bits it is computed from
  * the old one, which takes a tenth of the time. */
-static uint32_t new_checksum(const struct ext_fs *fs, const struct about *of, const uint8_t *bits,
-			     uint32_t first, uint32_t count)
+static uint32_t new_checksum(const struct ext_bitmap *bitmap, uint32_t first, uint32_t count)
 {
 	uint8_t turned[FEW] = { 0 };
 	uint32_t byte = first / 8, length = (first % 8 + count + 7) / 8;
 
-	if (!ext_has_checksums(fs))
+	if (!ext_has_checksums(bitmap->fs))
 		return 0;
 	if (length > sizeof(turned))
-		return checksum_of(fs, of, bits);
+		return checksum_of(bitmap, bitmap->buffer->data);
 	fill(turned, first % 8, count, true);
-	return of->checksum ^ crc32c_zeros(crc32c(0, turned, length), of->covered - byte - length);
+	return bitmap->checksum ^
+	       crc32c_zeros(crc32c(0, turned, length), bitmap->covered - byte - length);
 }
 
-int ext_bitmap_change(struct ext_fs *fs, uint32_t group, struct ext_group_desc *descriptor,
-		      enum ext_bitmap kind, struct cached_block *bitmap, uint32_t first,
-		      uint32_t count, bool value)
+int ext_bitmap_change(struct ext_bitmap *bitmap, uint32_t first, uint32_t count, bool value)
 {
-	struct about of = about(fs, group, descriptor, kind);
+	struct ext_fs *fs = bitmap->fs;
+	uint8_t *bits = bitmap->buffer->data;
 
-	if (count > of.bits || first > of.bits - count ||
-	    ext_bits_find(bitmap->data, NULL, first, first + count, value) < first + count)
-		return ext_corrupt(fs, of.name, "group %u: of %u to %u not all are %s", group,
-				   first, first + count - 1, value ? "free" : "in use");
-	int error = ext_change(fs, bitmap);
+	if (count > bitmap->bits || first > bitmap->bits - count ||
+	    ext_bits_find(bits, NULL, first, first + count, value) < first + count)
+		return ext_corrupt(fs, bitmap->name, "group %u: of %u to %u not all are %s",
+				   bitmap->group, first, first + count - 1,
+				   value ? "free" : "in use");
+	int error = ext_change(fs, bitmap->buffer);
 
 	if (error)
 		return error;
-	fill(bitmap->data, first, count, value);
-	set_checksum(fs, descriptor, kind, new_checksum(fs, &of, bitmap->data, first, count));
-	error = ext_group_write(fs, group, descriptor);
+	fill(bits, first, count, value);
+	set_checksum(bitmap, new_checksum(bitmap, first, count));
+	error = ext_group_write(fs, bitmap->group, &bitmap->descriptor);
 	if (error)
-		fill(bitmap->data, first, count, !value);
-	else if (kind == EXT_BITMAP_BLOCKS && group < fs->looked_at)
+		fill(bits, first, count, !value);
+	else if (bitmap->kind == EXT_BITMAP_BLOCKS && bitmap->group < fs->looked_at)
 		fs->sure = value ? fs->sure - count : fs->sure + count;
 	return error;
 }

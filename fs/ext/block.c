@@ -5,7 +5,7 @@
  * data block is the lowest number that exists, and is the superblock's own: a valid range begins
  * after it.
  */
-#include "fs/ext/internal.h"
+#include "fs/ext/mapping.h"
 #include "kernel/lib/errno.h"
 
 /* Subtracts, because first + count may wrap. Block 0 and the superblock's belong to no file. */

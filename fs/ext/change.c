@@ -13,7 +13,8 @@
  * A mount that found contradictions (ext_corrupt) refuses to begin; what has begun goes on, so that
  * nothing is left half changed. The caller serializes all calls for one mount. They may sleep.
  */
-#include "fs/ext/internal.h"
+#include "fs/ext/changes.h"
+#include "fs/ext/checksums.h"
 #include "fs/jbd2/journal.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
@@ -29,9 +30,8 @@ static void seal_super(struct cached_block *buffer)
 void ext_super_copy(struct ext_fs *fs)
 {
 	uint32_t at = EXT_SUPER_SECTOR * SECTOR_SIZE & (fs->summary.block_size - 1);
-	uint32_t rest;
 
-	fs->super.s_wtime = (uint32_t)ext_seconds(ext_now(fs), &rest);
+	fs->super.s_wtime = ext_now_seconds(fs);
 	memcpy(fs->super_buffer->data + at, &fs->super, sizeof(fs->super));
 	fs->super_buffer->seal = ext_has_checksums(fs) ? seal_super : NULL;
 	fs->super_buffer->seal_at = at;
@@ -131,6 +131,13 @@ int ext_commit(struct ext_fs *fs)
 	if (error)
 		return error;
 	return fs->journal ? journal_commit(fs->journal) : write_all(fs);
+}
+
+int ext_settle(struct ext_fs *fs)
+{
+	int error = ext_is_journaled(fs) ? ext_commit(fs) : 0;
+
+	return error || !ext_is_journaled(fs) ? error : bcache_write_all(fs->device);
 }
 
 bool ext_commit_for_space(struct ext_fs *fs)

@@ -14,7 +14,7 @@
  * So a block that is written to a wrong place, or that belonged to the inode's predecessor, has a
  * wrong checksum. (docs.kernel.org, ext4: "Checksums")
  */
-#include "fs/ext/internal.h"
+#include "fs/ext/inodes.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 
@@ -38,6 +38,17 @@ uint32_t ext_checksum_seed(const struct ext_fs *fs)
 	return crc32c(~0u, fs->super.s_uuid, sizeof(fs->super.s_uuid));
 }
 
+/* Continues a checksum over data in which its own field, `size` bytes from `at` on, counts as 0. */
+static uint32_t crc32c_without(uint32_t crc, const void *data, size_t length, size_t at,
+			       size_t size)
+{
+	const uint8_t *rest = (const uint8_t *)data + at + size;
+	const uint32_t zero = 0;
+
+	crc = crc32c(crc32c(crc, data, at), &zero, size);
+	return crc32c(crc, rest, length - at - size);
+}
+
 static uint32_t inode_seed(const struct ext_fs *fs, uint32_t number, uint32_t generation)
 {
 	uint32_t crc = crc32c(fs->seed, &number, sizeof(number));
@@ -59,14 +70,13 @@ uint32_t ext_super_checksum(const struct ext_super_block *super)
 static uint16_t group_crc32c(const struct ext_fs *fs, uint32_t group,
 			     const struct ext_group_desc *descriptor)
 {
-	static const uint8_t zeros[1024 - sizeof(*descriptor)];
 	uint32_t size = fs->summary.descriptor_size;
-	struct ext_group_desc copy = *descriptor;
+	uint32_t known = size < sizeof(*descriptor) ? size : sizeof(*descriptor);
 	uint32_t crc = crc32c(fs->seed, &group, sizeof(group));
 
-	copy.bg_checksum = 0;
-	crc = crc32c(crc, &copy, size < sizeof(copy) ? size : sizeof(copy));
-	return (uint16_t)crc32c(crc, zeros, size > sizeof(copy) ? size - sizeof(copy) : 0);
+	crc = crc32c_without(crc, descriptor, known, offsetof(struct ext_group_desc, bg_checksum),
+			     sizeof(descriptor->bg_checksum));
+	return (uint16_t)crc32c_zeros(crc, size - known);
 }
 
 /* The older one leaves the checksum out instead. */
@@ -96,19 +106,14 @@ uint32_t ext_inode_checksum(const struct ext_fs *fs, uint32_t number,
 {
 	const size_t low = offsetof(struct ext_disk_inode, l_i_checksum_lo);
 	const size_t high = offsetof(struct ext_disk_inode_large, i_checksum_hi);
-	const uint8_t *bytes = (const uint8_t *)disk;
-	const uint16_t zero = 0;
+	const size_t begin = sizeof(disk->first), size = sizeof(uint16_t);
+	const uint8_t *rest = (const uint8_t *)disk + begin;
 	uint32_t crc = inode_seed(fs, number, disk->first.i_generation);
-	size_t from = low + sizeof(zero);
 
-	crc = crc32c(crc, bytes, low);
-	crc = crc32c(crc, &zero, sizeof(zero));
-	if (ext_inode_has(fs, disk, high + sizeof(zero))) {
-		crc = crc32c(crc, bytes + from, high - from);
-		crc = crc32c(crc, &zero, sizeof(zero));
-		from = high + sizeof(zero);
-	}
-	return crc32c(crc, bytes + from, fs->inode_size - from);
+	crc = crc32c_without(crc, disk, begin, low, size);
+	if (ext_inode_has(fs, disk, high + size))
+		return crc32c_without(crc, rest, fs->inode_size - begin, high - begin, size);
+	return crc32c(crc, rest, fs->inode_size - begin);
 }
 
 /* ---- what was read is compared ---- */
@@ -168,7 +173,7 @@ int ext_groups_verify(const struct ext_fs *fs, uint32_t group, const uint8_t *de
 	uint32_t size = fs->summary.descriptor_size, end = fs->summary.block_size / size;
 	struct ext_group_desc of = { 0 };
 
-	if (!ext_has_checksums(fs) && !ext_has_ro_compat(fs, EXT_RO_COMPAT_GDT_CSUM))
+	if (!ext_has_group_checksums(fs))
 		return 0;
 	for (uint32_t i = 0; i < end && group + i < fs->summary.groups; i++) {
 		memcpy(&of, descriptors + i * size, size < sizeof(of) ? size : sizeof(of));
@@ -185,13 +190,10 @@ int ext_groups_verify(const struct ext_fs *fs, uint32_t group, const uint8_t *de
 /* The block's number is part of it: attributes belong to no inode in particular. */
 uint32_t ext_attributes_checksum(const struct ext_fs *fs, uint64_t block, const uint8_t *data)
 {
-	const size_t at = offsetof(struct ext_xattr_header, h_checksum);
-	const uint32_t zero = 0;
 	uint32_t crc = crc32c(fs->seed, &block, sizeof(block));
 
-	crc = crc32c(crc, data, at);
-	crc = crc32c(crc, &zero, sizeof(zero));
-	return crc32c(crc, data + at + sizeof(zero), fs->summary.block_size - at - sizeof(zero));
+	return crc32c_without(crc, data, fs->summary.block_size,
+			      offsetof(struct ext_xattr_header, h_checksum), sizeof(uint32_t));
 }
 
 void ext_attributes_seal(const struct ext_fs *fs, uint64_t block, uint8_t *data)

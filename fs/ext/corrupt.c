@@ -14,7 +14,7 @@
  */
 #include <stdarg.h>
 
-#include "fs/ext/internal.h"
+#include "fs/ext/mount.h"
 #include "kernel/lib/errno.h"
 #include "kernel/report/panic.h"
 #include "kernel/report/printk.h"
@@ -41,11 +41,10 @@ static void behave(struct ext_fs *fs, const char *what)
 static int give_up(const struct ext_fs *constant)
 {
 	struct ext_fs *fs = (struct ext_fs *)constant;
-	uint32_t nanoseconds;
 
 	if (!fs->writable)
 		return -EUCLEAN;
-	fs->super.s_last_error_time = (uint32_t)ext_seconds(ext_now(fs), &nanoseconds);
+	fs->super.s_last_error_time = ext_now_seconds(fs);
 	if (fs->super.s_error_count++ == 0)
 		fs->super.s_first_error_time = fs->super.s_last_error_time;
 	ext_ask_for_check(fs);

@@ -20,7 +20,6 @@
 #include "kernel/lib/string.h"
 
 #define MODE(type, permissions) ((uint16_t)((type) << 12 | (permissions)))
-#define SHORT_DEVICE_MAX	0xFFFFu
 
 /* What an inode begins with, by its type. */
 struct contents {
@@ -78,7 +77,6 @@ static int fill(struct ext_inode *inode, const struct contents *contents)
 	case EXT_TYPE_CHARACTER:
 	case EXT_TYPE_BLOCK:
 		inode->device = contents->device;
-		inode->map[contents->device > SHORT_DEVICE_MAX] = contents->device;
 	}
 	return 0;
 }

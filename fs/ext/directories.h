@@ -2,7 +2,8 @@
  * tree, and changes of a name. */
 #pragma once
 
-#include "fs/ext/internal.h"
+#include "fs/ext/mapping.h"
+#include "kernel/lib/string.h"
 
 #define EXT_LINKS_MAX 65000
 
@@ -47,10 +48,14 @@ struct ext_dir_entry_2 *ext_entry_at(const struct ext_inode *directory, uint8_t 
 /* Checks what can be wrong with an entry besides. -EUCLEAN. */
 int ext_entry_check(const struct ext_inode *directory, const struct ext_dir_entry_2 *entry);
 
-/* Finds a name in the slot's block, or room for an entry of `bytes`. -ENOENT, -ENOSPC, -EUCLEAN. */
+/* Finds a name in the slot's block. -ENOENT, -EUCLEAN. */
 int ext_entry_find(const struct ext_inode *directory, struct ext_slot *slot,
 		   const struct ext_name *name);
-int ext_entry_room(const struct ext_inode *directory, struct ext_slot *slot, uint32_t bytes);
+
+/* Finds a name in the slot's block, or (name is NULL) room for an entry of `bytes`. -ENOENT,
+ * -ENOSPC, -EUCLEAN: then it has given the block back. */
+int ext_entry_look(const struct ext_inode *directory, struct ext_slot *slot,
+		   const struct ext_name *name, uint32_t bytes);
 
 /* Writes an entry into the room that ext_entry_room found, or removes one. */
 void ext_entry_put(struct ext_slot *slot, const struct ext_name *name,
@@ -87,12 +92,22 @@ int ext_directory_grow(struct ext_inode *directory, uint32_t *logical, struct ca
 void ext_directory_sum(const struct ext_inode *directory, uint32_t logical,
 		       struct cached_block *buffer);
 
+/* Whether a name is "." or ".."; the empty one, too. */
+static inline bool ext_is_dots(const struct ext_name *name)
+{
+	return name->length <= 2 && memcmp(name->text, "..", name->length) == 0;
+}
+
 /* Calls visit for every entry of a block, those that are not in use too, until it returns something
  * other than 0, which is then returned. The entry is at byte `at` of block `logical`. */
 typedef int ext_entry_visitor(void *context, const struct ext_dir_entry_2 *entry, uint32_t logical,
 			      uint32_t at);
 int ext_directory_walk(const struct ext_inode *directory, uint32_t logical,
 		       ext_entry_visitor *visit, void *context);
+
+/* The same for all blocks from `logical` on. */
+int ext_directory_walk_from(const struct ext_inode *directory, uint64_t logical,
+			    ext_entry_visitor *visit, void *context);
 
 /* ---- the hash tree (fs/ext/hash.c, htree.c, htree_add.c) ---- */
 
@@ -131,8 +146,7 @@ void ext_tree_close(struct ext_tree *tree);
 /* Gets the block of names at the end of the way. */
 int ext_tree_leaf(const struct ext_tree *tree, struct cached_block **out);
 
-/* Finds a name in it, or (name is NULL) room for an entry of `bytes`; after 0 the slot's block is
- * referenced. -ENOENT, -ENOSPC, -EUCLEAN. */
+/* Finds something in it, as ext_entry_look; after 0 the slot's block is referenced. */
 int ext_tree_look(const struct ext_tree *tree, const struct ext_name *name, uint32_t bytes,
 		  struct ext_slot *slot);
 
@@ -207,8 +221,7 @@ int ext_names_end(struct ext_names_change *change, int error);
  * made blocks free. *tried is false at first. */
 bool ext_names_again(struct ext_fs *fs, int error, bool *tried);
 
-/* A directory's contents changed, now; or only what else an inode says. */
-void ext_touch(struct ext_inode *directory);
+/* What else an inode says than contents changed, now. */
 void ext_touch_inode(struct ext_inode *inode);
 
 /* May it have another link? -EMLINK. Directories have one for each directory in them. With the

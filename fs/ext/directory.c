@@ -159,6 +159,17 @@ int ext_directory_walk(const struct ext_inode *directory, uint32_t logical,
 	return result;
 }
 
+int ext_directory_walk_from(const struct ext_inode *directory, uint64_t logical,
+			    ext_entry_visitor *visit, void *context)
+{
+	uint32_t blocks = ext_directory_blocks(directory);
+	int result = 0;
+
+	for (; logical < blocks && result == 0; logical++)
+		result = ext_directory_walk(directory, (uint32_t)logical, visit, context);
+	return result;
+}
+
 /* A new block is one entry, not in use, until the caller writes something else. The inode is
  * written after an error, too: its map may be another one. */
 int ext_directory_grow(struct ext_inode *directory, uint32_t *logical, struct cached_block **out)
@@ -175,7 +186,5 @@ int ext_directory_grow(struct ext_inode *directory, uint32_t *logical, struct ca
 		(*out)->verified = true;
 		directory->size += directory->fs->summary.block_size;
 	}
-	int written = ext_inode_write(directory);
-
-	return error ? error : written;
+	return ext_inode_write_after(directory, error);
 }

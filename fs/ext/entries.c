@@ -133,7 +133,7 @@ int ext_entry_find(const struct ext_inode *directory, struct ext_slot *slot,
 	return -ENOENT;
 }
 
-int ext_entry_room(const struct ext_inode *directory, struct ext_slot *slot, uint32_t bytes)
+static int find_room(const struct ext_inode *directory, struct ext_slot *slot, uint32_t bytes)
 {
 	uint32_t end = ext_directory_end(directory, slot->logical, slot->buffer->data);
 	const struct ext_dir_entry_2 *entry;
@@ -146,6 +146,17 @@ int ext_entry_room(const struct ext_inode *directory, struct ext_slot *slot, uin
 			return 0;
 	}
 	return -ENOSPC;
+}
+
+int ext_entry_look(const struct ext_inode *directory, struct ext_slot *slot,
+		   const struct ext_name *name, uint32_t bytes)
+{
+	int error =
+	    name ? ext_entry_find(directory, slot, name) : find_room(directory, slot, bytes);
+
+	if (error)
+		bcache_put(slot->buffer);
+	return error;
 }
 
 uint8_t ext_entry_type(unsigned type)

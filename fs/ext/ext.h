@@ -81,8 +81,9 @@ enum ext_errors {		      /* the superblock has these numbers, too */
 
 struct ext_options {
 	bool read_only;
-	bool no_barriers; /* no flushes: fast, and unsafe */
-	bool no_replay;	  /* read-only: do not even replay the journal */
+	bool no_barriers;   /* no flushes: fast, and unsafe */
+	bool no_replay;	    /* read-only: do not even replay the journal */
+	bool must_be_clean; /* read-only: refuse what has a journal to be replayed (-EUCLEAN) */
 	enum ext_data data;
 	enum ext_errors errors;
 	uint64_t (*now)(void); /* ns since 1970 */
@@ -95,18 +96,14 @@ struct ext_options {
 int64_t ext_time_kept(const struct ext_inode *inode, int64_t time);
 
 /*
- * Mounts the file system on a device, read only. Returns 0 and the mount in *out; -EINVAL when
- * there is no ext file system; -EUCLEAN when the superblock or the descriptors contradict
- * themselves, or the journal must be replayed first; -EOPNOTSUPP for an incompatible feature that
- * we do not know; -ENOMEM; or the device's error. The console says what was refused and why, with
- * names. Several mounts may exist; ext_unmount frees one.
+ * Mounts the file system on a device. Returns 0 and the mount in *out; -EINVAL when there is no ext
+ * file system; -EUCLEAN when the superblock or the descriptors contradict themselves; -EOPNOTSUPP
+ * for an incompatible feature that we do not know; -ENOMEM; or the device's error. To write, it
+ * replays the journal, releases orphans, and marks the file system as in use; unknown ro_compat
+ * features: -EROFS. The console says what was refused and why, with names. Several mounts may
+ * exist; ext_unmount frees one.
  */
-int ext_mount(struct block_device *device, struct ext_fs **out);
-
-/* The same with options. To write, it replays the journal, releases orphans, and marks the file
- * system as in use. Unknown ro_compat features: -EROFS. */
-int ext_mount_with(struct block_device *device, const struct ext_options *options,
-		   struct ext_fs **out);
+int ext_mount(struct block_device *device, const struct ext_options *options, struct ext_fs **out);
 
 /* The same for what is mounted already: inodes in memory remain valid. -ENOMEM: nothing happened.
  * After any other error it can be read as before, and not written until the next ext_remount; not
@@ -121,17 +118,16 @@ void ext_set_errors(struct ext_fs *fs, enum ext_errors errors);
 bool ext_is_read_only(const struct ext_fs *fs);
 
 /* Commits, writes everything to its place, and marks the file system as clean. Returns the first
- * error; the mount is gone in any case. ext_unmount is the same without a result. */
-int ext_unmount_checked(struct ext_fs *fs);
-void ext_unmount(struct ext_fs *fs);
+ * error; the mount is gone in any case. */
+int ext_unmount(struct ext_fs *fs);
 const struct ext_summary *ext_summary(const struct ext_fs *fs);
 
 /* Reads inode `number`. -EINVAL for a number that does not exist, -EUCLEAN for invalid contents,
  * such as those of an unused inode. */
 int ext_inode_read(struct ext_fs *fs, uint32_t number, struct ext_inode *out);
 
-/* Looks a path up, from the root, following symbolic links, a last one too (at most 8: -ELOOP).
- * -ENOENT, -ENOTDIR, -ENAMETOOLONG as usual. */
+/* Looks a path up, from the root, for somebody who looks at an image: a symbolic link is what is
+ * found, and is not followed. -ENOENT, -ENOTDIR, -ENAMETOOLONG as usual. */
 int ext_lookup(struct ext_fs *fs, const char *path, struct ext_inode *out);
 
 /* Maps a logical block, through pointers or extents. A block past the end of the file is a hole.

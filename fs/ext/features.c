@@ -1,7 +1,7 @@
 /* Which ext features this driver supports: the rule that has allowed new ones for thirty years. */
 #include <stddef.h>
 
-#include "fs/ext/internal.h"
+#include "fs/ext/mount.h"
 #include "kernel/lib/errno.h"
 #include "kernel/report/printk.h"
 
@@ -82,7 +82,7 @@ int ext_features_check(struct ext_fs *fs)
 		return -EOPNOTSUPP;
 	/* Known, but it needs a driver that replays the journal: until then the blocks on disk are
 	 * not the truth. */
-	if (fs->must_be_clean && super->s_feature_incompat & EXT_INCOMPAT_RECOVER)
+	if (fs->options.must_be_clean && super->s_feature_incompat & EXT_INCOMPAT_RECOVER)
 		return ext_corrupt(
 		    fs, "needs_recovery",
 		    "the journal holds changes that are not in place yet; run e2fsck "

@@ -13,7 +13,7 @@
  * Data is not cached: the lab counts one request for each read of a sector. What is a hole, or was
  * allocated but never written, reads as zeros without a request. Waits for the drive.
  */
-#include "fs/ext/internal.h"
+#include "fs/ext/mapping.h"
 #include "kernel/lib/string.h"
 
 /* Reads from a byte position of the device: whole sectors straight to `to`, or else as much as one
@@ -40,17 +40,25 @@ static int read_device(struct block_device *device, uint64_t position, void *to,
 	return length;
 }
 
-/* A long symbolic link is metadata: its block may be newer in the cache than on the disk. */
+/* A long symbolic link is metadata: its block may be newer in the cache than on the disk. A NUL in
+ * a target would end the path there, and drop what follows. */
 static int read_target(const struct ext_inode *inode, uint32_t offset, void *to, uint32_t length)
 {
-	struct cached_block *block;
-	int error = ext_block_get(inode, 0, &block);
+	const uint8_t *target = (const uint8_t *)inode->map;
+	struct cached_block *block = NULL;
+	int error = ext_is_short_symlink(inode) ? 0 : ext_block_get(inode, 0, &block);
 
 	if (error)
 		return error;
-	memcpy(to, block->data + offset, length);
+	if (block)
+		target = block->data;
+	for (uint32_t i = 0; i < inode->size && !error; i++)
+		if (target[i] == '\0')
+			error = ext_corrupt_inode(inode, "NUL at %u of %ju in a link's target", i,
+						  inode->size);
+	memcpy(to, target + offset, length);
 	bcache_put(block);
-	return length;
+	return error ? error : (int)length;
 }
 
 /* Reads as much as one answer of the map, or one request, gives: at least a byte. */
@@ -82,10 +90,6 @@ int ext_read(const struct ext_inode *inode, uint64_t offset, void *buffer, uint3
 		return 0;
 	if (length > inode->size - offset)
 		length = (uint32_t)(inode->size - offset);
-	if (ext_is_short_symlink(inode)) {
-		memcpy(buffer, (const uint8_t *)inode->map + offset, length);
-		return length;
-	}
 	if (ext_is_symlink(inode))
 		return read_target(inode, (uint32_t)offset, buffer, length);
 	while (done < length) {

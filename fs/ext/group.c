@@ -14,7 +14,7 @@
  * after a copy of the superblock if that group has one: so a file system can grow without moving
  * what comes after the descriptors.
  */
-#include "fs/ext/internal.h"
+#include "fs/ext/inodes.h"
 #include "fs/jbd2/journal.h"
 #include "kernel/lib/divide.h"
 #include "kernel/lib/string.h"
@@ -117,9 +117,9 @@ uint64_t ext_group_first(const struct ext_fs *fs, uint32_t group)
 
 uint64_t ext_inode_goal(const struct ext_inode *inode)
 {
-	const struct ext_fs *fs = inode->fs;
+	uint32_t index;
 
-	return ext_group_first(fs, (inode->number - 1) / fs->super.s_inodes_per_group);
+	return ext_group_first(inode->fs, ext_group_of_inode(inode->fs, inode->number, &index));
 }
 
 uint32_t ext_group_blocks(const struct ext_fs *fs, uint32_t group)

@@ -171,13 +171,7 @@ int ext_tree_look(const struct ext_tree *tree, const struct ext_name *name, uint
 	slot->logical = tree->leaf;
 	int error = ext_tree_leaf(tree, &slot->buffer);
 
-	if (error)
-		return error;
-	error = name ? ext_entry_find(tree->directory, slot, name)
-		     : ext_entry_room(tree->directory, slot, bytes);
-	if (error)
-		bcache_put(slot->buffer);
-	return error;
+	return error ? error : ext_entry_look(tree->directory, slot, name, bytes);
 }
 
 /* Most names are in the first block, if they are anywhere. */

@@ -11,7 +11,7 @@
  * size is possible, no flag contradicts the features. The map in i_block is checked where it is
  * followed.
  */
-#include "fs/ext/internal.h"
+#include "fs/ext/mapping.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 
@@ -196,8 +196,8 @@ static int check(const struct ext_inode *inode)
 int ext_inode_block(struct ext_fs *fs, uint32_t number, struct cached_block **buffer,
 		    struct ext_disk_inode_large **disk)
 {
-	uint32_t group = (number - 1) / fs->super.s_inodes_per_group;
-	uint32_t offset = (number - 1) % fs->super.s_inodes_per_group * fs->inode_size;
+	uint32_t index, group = ext_group_of_inode(fs, number, &index);
+	uint32_t offset = index * fs->inode_size;
 	uint64_t table;
 	int error = ext_inode_table(fs, group, &table);
 

@@ -10,7 +10,7 @@
  * Seconds are signed in i_mtime, so the two bits of i_mtime_extra count what is missing in 2^32.
  * The caller has begun a change.
  */
-#include "fs/ext/internal.h"
+#include "fs/ext/inodes.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 
@@ -32,6 +32,32 @@ int ext_inode_pin(struct ext_inode *inode, struct cached_block **out)
 	struct ext_disk_inode_large *disk;
 
 	return ext_inode_block_change(inode->fs, inode->number, out, &disk);
+}
+
+int ext_inode_begin(struct ext_inode *inode, struct cached_block **pin)
+{
+	int error = ext_begin(inode->fs, EXT_CREDITS);
+
+	if (error)
+		return error;
+	error = ext_inode_pin(inode, pin);
+	if (error)
+		ext_end(inode->fs);
+	return error;
+}
+
+int ext_inode_end(struct ext_inode *inode, struct cached_block *pin, int error)
+{
+	bcache_put(pin);
+	ext_end(inode->fs);
+	return error ? error : ext_settle(inode->fs);
+}
+
+int ext_inode_write_after(struct ext_inode *inode, int error)
+{
+	int written = ext_inode_write(inode);
+
+	return error ? error : written;
 }
 
 /* Without `extra` the nanoseconds are lost, and so are times after 2038. */

@@ -14,7 +14,8 @@
  *
  * The caller has begun a change, and a failure in the middle has changed nothing.
  */
-#include "fs/ext/internal.h"
+#include "fs/ext/allocation.h"
+#include "fs/ext/inodes.h"
 #include "kernel/lib/divide.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
@@ -52,15 +53,10 @@ static int find_group(const struct ext_fs *fs, uint32_t first, uint32_t inodes, 
 	return -ENOSPC;
 }
 
-static uint32_t group_of(const struct ext_inode *inode)
-{
-	return (inode->number - 1) / inode->fs->super.s_inodes_per_group;
-}
-
 static int choose_group(const struct ext_inode *parent, bool is_directory, uint32_t *out)
 {
 	struct ext_fs *fs = parent->fs;
-	uint32_t group = group_of(parent);
+	uint32_t index, group = ext_group_of_inode(fs, parent->number, &index);
 	uint32_t inodes = fs->super.s_free_inodes_count / fs->summary.groups;
 	uint32_t blocks = (uint32_t)divide64(ext_free_blocks(fs), fs->summary.groups, NULL);
 	int error;
@@ -78,9 +74,7 @@ static int choose_group(const struct ext_inode *parent, bool is_directory, uint3
 /* Inodes at the end of the table that were never in use; 0 without the field. */
 static uint32_t unused_inodes(const struct ext_fs *fs, const struct ext_group_desc *descriptor)
 {
-	if (!ext_has_checksums(fs) && !ext_has_ro_compat(fs, EXT_RO_COMPAT_GDT_CSUM))
-		return 0;
-	return EXT_GET32(descriptor, bg_itable_unused);
+	return ext_has_group_checksums(fs) ? EXT_GET32(descriptor, bg_itable_unused) : 0;
 }
 
 /* The counts after an inode was taken (or given back: then the table was in use that far). */
@@ -113,71 +107,72 @@ static bool is_live(const struct ext_fs *fs, const struct ext_group_desc *descri
 }
 
 /* Inodes that have names are not overwritten: e2fsck can put that right. */
-static int check_free(struct ext_fs *fs, uint32_t group, const struct ext_group_desc *descriptor,
-		      uint32_t first, uint32_t count, bool never_used)
+static int check_free(const struct ext_bitmap *bitmap, uint32_t first, uint32_t count,
+		      bool never_used)
 {
+	struct ext_fs *fs = bitmap->fs;
+
 	for (uint32_t index = first; index < first + count; index++) {
-		uint32_t number = group * fs->super.s_inodes_per_group + index + 1;
+		uint32_t number = bitmap->group * bitmap->bits + index + 1;
 		struct ext_disk_inode_large *disk;
 		struct cached_block *table;
 		int error = ext_inode_block(fs, number, &table, &disk);
-		bool live = !error && is_live(fs, descriptor, number, disk, never_used);
+		bool live = !error && is_live(fs, &bitmap->descriptor, number, disk, never_used);
 
 		if (error)
 			return error;
 		bcache_put(table);
 		if (!live)
 			continue;
-		ext_bitmap_note_bad(fs, group, EXT_BITMAP_INODES, 0);
-		return ext_corrupt(fs, "inode bitmap",
-				   "group %u: inode %u is free, but it has names", group, number);
+		ext_bitmap_note_bad(fs, bitmap->group, EXT_BITMAP_INODES, 0);
+		return ext_corrupt(fs, bitmap->name, "group %u: inode %u is free, but it has names",
+				   bitmap->group, number);
 	}
 	return 0;
 }
 
 /* Gets the table's block of a new inode: one in which no inode was ever used has junk. */
-static int get_table_block(struct ext_fs *fs, uint32_t group,
-			   const struct ext_group_desc *descriptor, uint32_t index,
-			   const uint8_t *used, struct cached_block **out)
+static int get_table_block(const struct ext_bitmap *bitmap, uint32_t index,
+			   struct cached_block **out)
 {
+	struct ext_fs *fs = bitmap->fs;
 	uint32_t in_block = fs->summary.block_size / fs->inode_size;
-	uint32_t first = index - index % in_block, all = fs->super.s_inodes_per_group;
+	uint32_t first = index - index % in_block, all = bitmap->bits;
 	uint32_t end = first + in_block < all ? first + in_block : all;
 	struct ext_disk_inode_large *disk;
 	uint64_t table;
 	int error;
 
-	if (first < all - unused_inodes(fs, descriptor) ||
-	    ext_bits_find(used, NULL, first, end, true) < end) {
-		error = check_free(fs, group, descriptor, index, 1, false);
-		return error ? error : ext_inode_block(fs, group * all + index + 1, out, &disk);
+	if (first < all - unused_inodes(fs, &bitmap->descriptor) ||
+	    ext_bits_find(bitmap->buffer->data, NULL, first, end, true) < end) {
+		error = check_free(bitmap, index, 1, false);
+		return error ? error
+			     : ext_inode_block(fs, bitmap->group * all + index + 1, out, &disk);
 	}
-	error = check_free(fs, group, descriptor, first, end - first, true);
+	error = check_free(bitmap, first, end - first, true);
 	if (!error)
-		error = ext_inode_table(fs, group, &table);
+		error = ext_inode_table(fs, bitmap->group, &table);
 	return error ? error
 		     : bcache_get_zeroed(fs->device, table + index / in_block,
 					 fs->summary.block_size, out);
 }
 
 /* Marks inode `index` of a group as in use; *table is its block, in the transaction. */
-static int take(struct ext_fs *fs, uint32_t group, struct ext_group_desc *descriptor,
-		struct cached_block *bitmap, uint32_t index, bool is_directory,
+static int take(struct ext_bitmap *bitmap, uint32_t index, bool is_directory,
 		struct cached_block **table)
 {
-	uint32_t unused = unused_inodes(fs, descriptor);
-	uint32_t rest = fs->super.s_inodes_per_group - index - 1;
-	int error = get_table_block(fs, group, descriptor, index, bitmap->data, table);
+	struct ext_group_desc *descriptor = &bitmap->descriptor;
+	uint32_t rest = bitmap->bits - index - 1;
+	int error = get_table_block(bitmap, index, table);
 
 	if (error)
 		return error;
 	count(descriptor, 1, is_directory);
-	if (rest < unused)
+	if (rest < unused_inodes(bitmap->fs, descriptor))
 		EXT_PUT32(descriptor, bg_itable_unused, rest);
-	error = ext_change(fs, *table);
+	error = ext_change(bitmap->fs, *table);
 	if (!error)
-		error = ext_bitmap_change(fs, group, descriptor, EXT_BITMAP_INODES, bitmap, index,
-					  1, true);
+		error = ext_bitmap_change(bitmap, index, 1, true);
 	if (error)
 		bcache_put(*table);
 	return error;
@@ -188,22 +183,20 @@ static int take_in_group(struct ext_fs *fs, uint32_t group, bool is_directory, u
 			 struct cached_block **table)
 {
 	uint32_t first = group == 0 ? fs->first_inode - 1 : 0;
-	struct ext_group_desc descriptor;
-	struct cached_block *bitmap;
-	int error = ext_bitmap_get(fs, group, &descriptor, EXT_BITMAP_INODES, &bitmap);
+	struct ext_bitmap bitmap;
+	int error = ext_bitmap_get(fs, group, EXT_BITMAP_INODES, &bitmap);
 
 	if (error)
 		return error;
-	uint32_t index =
-	    ext_bits_find(bitmap->data, NULL, first, fs->super.s_inodes_per_group, false);
+	uint32_t index = ext_bits_find(bitmap.buffer->data, NULL, first, bitmap.bits, false);
 
-	if (index == fs->super.s_inodes_per_group)
-		error = ext_corrupt(fs, "inode bitmap", "group %u: free inodes are reserved ones",
-				    group);
+	if (index == bitmap.bits)
+		error =
+		    ext_corrupt(fs, bitmap.name, "group %u: free inodes are reserved ones", group);
 	else
-		error = take(fs, group, &descriptor, bitmap, index, is_directory, table);
-	*number = group * fs->super.s_inodes_per_group + index + 1;
-	bcache_put(bitmap);
+		error = take(&bitmap, index, is_directory, table);
+	*number = group * bitmap.bits + index + 1;
+	bcache_put(bitmap.buffer);
 	return error;
 }
 
@@ -287,29 +280,23 @@ int ext_inode_new(const struct ext_inode *directory, uint16_t mode, const struct
 static void bury(struct ext_inode *inode, struct ext_disk_inode_large *disk,
 		 struct cached_block *table)
 {
-	uint32_t nanoseconds;
-	uint32_t now = (uint32_t)ext_seconds(ext_now(inode->fs), &nanoseconds);
+	uint32_t now = ext_now_seconds(inode->fs);
 
 	disk->first.i_links_count = 0;
 	disk->first.i_dtime = now != 0 ? now : 1;
 	ext_inode_changed(inode->fs, inode->number, table);
 }
 
-static int give_back(struct ext_inode *inode)
+static int give_back(struct ext_inode *inode, uint32_t group, uint32_t index)
 {
-	struct ext_fs *fs = inode->fs;
-	uint32_t group = group_of(inode);
-	uint32_t index = (inode->number - 1) % fs->super.s_inodes_per_group;
-	struct ext_group_desc descriptor;
-	struct cached_block *bitmap;
-	int error = ext_bitmap_get(fs, group, &descriptor, EXT_BITMAP_INODES, &bitmap);
+	struct ext_bitmap bitmap;
+	int error = ext_bitmap_get(inode->fs, group, EXT_BITMAP_INODES, &bitmap);
 
 	if (error)
 		return error;
-	count(&descriptor, -1, ext_is_directory(inode));
-	error =
-	    ext_bitmap_change(fs, group, &descriptor, EXT_BITMAP_INODES, bitmap, index, 1, false);
-	bcache_put(bitmap);
+	count(&bitmap.descriptor, -1, ext_is_directory(inode));
+	error = ext_bitmap_change(&bitmap, index, 1, false);
+	bcache_put(bitmap.buffer);
 	return error;
 }
 
@@ -318,15 +305,16 @@ int ext_inode_free(struct ext_inode *inode)
 	struct ext_fs *fs = inode->fs;
 	struct ext_disk_inode_large *disk;
 	struct cached_block *table;
+	uint32_t index, group = ext_group_of_inode(fs, inode->number, &index);
 	int error = ext_inode_block_change(fs, inode->number, &table, &disk);
 
 	if (error)
 		return error;
-	error = give_back(inode);
+	error = give_back(inode, group, index);
 	if (!error) {
 		fs->super.s_free_inodes_count++;
 		fs->super_changed = true;
-	} else if (!fs->failed && ext_bitmap_is_bad(fs, group_of(inode), EXT_BITMAP_INODES)) {
+	} else if (!fs->failed && ext_bitmap_is_bad(fs, group, EXT_BITMAP_INODES)) {
 		error = 0; /* it stays in use until e2fsck */
 	}
 	if (!error)

@@ -102,13 +102,9 @@ static int list_name(void *context, const struct ext_dir_entry_2 *entry, uint32_
 static int list_blocks(struct listing *listing)
 {
 	const struct ext_inode *directory = listing->directory;
-	uint32_t blocks = ext_directory_blocks(directory);
 	uint64_t first = *listing->position >> directory->fs->block_shift;
-	int result = 0;
 
-	for (; first < blocks && result == 0; first++)
-		result = ext_directory_walk(directory, (uint32_t)first, list_name, listing);
-	return result;
+	return ext_directory_walk_from(directory, first, list_name, listing);
 }
 
 int ext_list(const struct ext_inode *directory, visitor *visit, void *context)
@@ -125,7 +121,7 @@ static uint64_t order_of_name(const struct batch *batch, const struct ext_name *
 {
 	const struct ext_fs *fs = batch->directory->fs;
 
-	if (name->length <= 2 && memcmp(name->text, "..", name->length) == 0)
+	if (ext_is_dots(name))
 		return (uint64_t)(name->length - 1) << 32;
 	return (uint64_t)ext_name_hash(fs, batch->version, name) << 31 |
 	       (crc32c(~0u, name->text, name->length) >> 1 | 1);

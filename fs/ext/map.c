@@ -6,7 +6,7 @@
  * inodes have a map at all (a short symbolic link has its text in the same place), and that no run
  * goes beyond the end of the file.
  */
-#include "fs/ext/internal.h"
+#include "fs/ext/mapping.h"
 #include "kernel/lib/errno.h"
 
 /* A device or a pipe has no contents on the disk; i_block means something else there. */

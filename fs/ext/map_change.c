@@ -2,16 +2,14 @@
  * Changing where the blocks of a file are, in the format that the inode has: a run becomes mapped,
  * or a hole.
  *
- * What the formats differ in is how far one change reaches (a block of pointers, the longest
- * extent) and from which end a range is freed:
- *
- *	extents		from the end, so that a leaf loses its last entries and nothing moves
- *	pointers	from the beginning, because a hole says how far it goes
+ * What the formats differ in is how far one change reaches: a block of pointers, or the longest
+ * extent.
  *
  * Blocks of directories and symbolic links are metadata: they are changed through the cache, and
  * are forgotten when they are freed. A file's contents go past the cache. The caller has begun.
  */
-#include "fs/ext/internal.h"
+#include "fs/ext/allocation.h"
+#include "fs/ext/mapping.h"
 #include "kernel/lib/errno.h"
 
 /* So that an unwritten run fits into one extent, too. */
@@ -80,75 +78,33 @@ static int free_run(struct ext_inode *inode, const struct ext_run *run)
 	return error;
 }
 
-/* The part of a run from `first` on. */
-static void cut_front(struct ext_run *run, uint64_t first)
+static uint32_t shorter(uint32_t length, uint64_t other)
 {
-	if (first <= run->logical)
-		return;
-	if (run->physical != 0)
-		run->physical += first - run->logical;
-	run->length -= (uint32_t)(first - run->logical);
-	run->logical = first;
+	return length < other ? length : (uint32_t)other;
 }
 
-/* The last extent of the range, as much of it as is in one group. */
-static int free_extent(struct ext_inode *inode, uint64_t *first, uint64_t *end)
-{
-	uint64_t next = UINT64_MAX;
-	struct ext_run run;
-	unsigned depth = 0;
-	uint32_t index;
-	int error = ext_extent_before(inode, *end - 1, &run, &next, &depth);
-
-	if (error)
-		return error;
-	if (run.logical + run.length > *end)
-		run.length = (uint32_t)(*end - run.logical);
-	if (run.length == 0 || run.logical + run.length <= *first) {
-		*end = *first;
-		return 0;
-	}
-	cut_front(&run, *first);
-	ext_group_of(inode->fs, run.physical + run.length - 1, &index);
-	if (run.length > index + 1)
-		cut_front(&run, run.logical + run.length - (index + 1));
-	error = free_run(inode, &run);
-	if (!error)
-		*end = run.logical;
-	return error;
-}
-
-/* The first run of pointers in the range, inside one block of pointers and one group. */
-static int free_pointers(struct ext_inode *inode, uint64_t *first, uint64_t *end)
+int ext_map_free(struct ext_inode *inode, uint64_t *first, uint64_t end)
 {
 	struct ext_mapping mapping;
 	int error = ext_map_all(inode, *first, &mapping);
-	uint64_t length = mapping.length < *end - *first ? mapping.length : *end - *first;
 
-	if (!error && mapping.physical != 0) {
-		uint32_t reach = ext_pointers_reach(inode, *first);
-		uint32_t in_group = ext_blocks_to_group_end(inode->fs, mapping.physical);
-		struct ext_run run = { *first, mapping.physical, 0, false };
+	while (!error && mapping.physical == 0 && mapping.length < end - *first) {
+		*first += mapping.length;
+		error = ext_map_all(inode, *first, &mapping);
+	}
+	if (error)
+		return error;
+	struct ext_run run = { *first, mapping.physical, ext_map_reach(inode, *first),
+			       mapping.unwritten };
 
-		length = length < reach ? length : reach;
-		length = length < in_group ? length : in_group;
-		run.length = (uint32_t)length;
+	if (mapping.physical != 0) {
+		run.length = shorter(shorter(run.length, mapping.length), end - *first);
+		run.length = shorter(run.length, ext_blocks_to_group_end(inode->fs, run.physical));
 		error = free_run(inode, &run);
 	}
 	if (!error)
-		*first += length;
+		*first = mapping.physical != 0 ? *first + run.length : end;
 	return error;
-}
-
-int ext_map_free(struct ext_inode *inode, uint64_t *first, uint64_t *end)
-{
-	if (inode->flags & EXT_FLAG_EXTENTS)
-		return free_extent(inode, first, end);
-	if (ext_pointers_reach(inode, *first) == 0) {
-		*first = *end;
-		return 0;
-	}
-	return free_pointers(inode, first, end);
 }
 
 int ext_block_add(struct ext_inode *inode, uint64_t logical, struct cached_block **out)

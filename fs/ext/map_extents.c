@@ -1,5 +1,5 @@
 /* Which disk block holds a block of a file, by extents: ext4's way. */
-#include "fs/ext/internal.h"
+#include "fs/ext/mapping.h"
 
 /*
  * A tree, whose root is in i_block and has room for 4 entries:
@@ -119,7 +119,7 @@ int ext_extent_root(const struct ext_inode *inode)
 	return error ? error : check_order(inode, 0, root);
 }
 
-/* EXERCISE S3, its second half: extents. Contracts: fs/ext/internal.h; the drawing is above.
+/* EXERCISE S3, its second half: extents. Contracts: fs/ext/mapping.h; the drawing is above.
 
    - check_child: refuses (ext_corrupt_inode) a child that is not of the depth given, or has entries
      outside its part of the file: from `begin` on, and before `end`. Its entries ascend already.

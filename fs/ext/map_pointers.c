@@ -1,5 +1,5 @@
 /* Which disk block holds a block of a file, by block pointers: the way of ext2 and ext3. */
-#include "fs/ext/internal.h"
+#include "fs/ext/mapping.h"
 
 /*
  * With N = 2^bits pointers in a block:

@@ -9,7 +9,8 @@
  * system knows that the last session did not end. s_state gets ERROR when contradictions were
  * found (corrupt.c), and only e2fsck takes it away.
  */
-#include "fs/ext/internal.h"
+#include "fs/ext/allocation.h"
+#include "fs/ext/inodes.h"
 #include "fs/jbd2/journal.h"
 #include "kernel/lib/errno.h"
 #include "kernel/report/printk.h"

@@ -22,11 +22,6 @@
 
 #define DAMAGED_MAX 32 /* blocks of a directory */
 
-static bool is_dots(const struct ext_name *name)
-{
-	return name->length <= 2 && memcmp(name->text, "..", name->length) == 0;
-}
-
 int ext_name_check(const struct ext_inode *directory, const struct ext_name *name)
 {
 	if (!ext_is_directory(directory))
@@ -35,30 +30,35 @@ int ext_name_check(const struct ext_inode *directory, const struct ext_name *nam
 		return -ENOENT;
 	if (name->length > EXT_NAME_MAX)
 		return -ENAMETOOLONG;
-	return is_dots(name) ? -EINVAL : 0; /* the empty name, too */
+	return ext_is_dots(name) ? -EINVAL : 0; /* the empty name, too */
 }
 
-/* Searches the first `blocks` blocks. A damaged one does not hide what is in the others, but there
- * is an end: a damaged size may be that of a million holes. */
+/* Looks into one block, as ext_entry_look. */
+static int look_in(const struct ext_inode *directory, uint32_t logical, const struct ext_name *name,
+		   uint32_t bytes, struct ext_slot *slot)
+{
+	slot->logical = logical;
+	int error = ext_directory_block(directory, logical, &slot->buffer);
+
+	return error ? error : ext_entry_look(directory, slot, name, bytes);
+}
+
+/* Searches the first `blocks` blocks for a name. A damaged one does not hide what is in the others,
+ * but there is an end: a damaged size may be that of a million holes. */
 static int find_in_blocks(const struct ext_inode *directory, const struct ext_name *name,
 			  uint32_t blocks, struct ext_slot *slot)
 {
 	int result = -ENOENT, damaged = 0;
 
-	for (uint32_t logical = 0; logical < blocks; logical++) {
-		int error = ext_directory_block(directory, logical, &slot->buffer);
+	for (uint32_t logical = 0; logical < blocks && damaged < DAMAGED_MAX; logical++) {
+		int error = look_in(directory, logical, name, 0, slot);
 
-		slot->logical = logical;
-		if (!error) {
-			error = ext_entry_find(directory, slot, name);
-			if (!error)
-				return 0;
-			bcache_put(slot->buffer);
-		}
-		if (error != -ENOENT)
+		if (!error)
+			return 0;
+		if (error != -ENOENT) {
 			result = error;
-		if (error != -ENOENT && ++damaged == DAMAGED_MAX)
-			break;
+			damaged++;
+		}
 	}
 	return result;
 }
@@ -66,7 +66,7 @@ static int find_in_blocks(const struct ext_inode *directory, const struct ext_na
 int ext_name_find(const struct ext_inode *directory, const struct ext_name *name,
 		  struct ext_slot *slot)
 {
-	if (is_dots(name))
+	if (ext_is_dots(name))
 		return find_in_blocks(directory, name, 1, slot);
 	if (directory->flags & EXT_FLAG_INDEX) {
 		int error = ext_tree_find(directory, name, slot);
@@ -107,9 +107,32 @@ int ext_find(const struct ext_inode *directory, const char *name, uint32_t lengt
 	if (*number < directory->fs->first_inode && *number != EXT_ROOT_INODE)
 		return ext_corrupt_inode(directory, "directory entry for reserved inode %u",
 					 *number);
-	if ((*number == EXT_ROOT_INODE || *number == directory->number) && !is_dots(&wanted))
+	if ((*number == EXT_ROOT_INODE || *number == directory->number) && !ext_is_dots(&wanted))
 		return ext_two_names(directory, *number);
 	return 0;
+}
+
+/* ext_find does the names "." and "..", which are entries like others, and refuses a file that is
+ * taken for a directory. */
+int ext_lookup(struct ext_fs *fs, const char *path, struct ext_inode *out)
+{
+	int error = *path ? ext_inode_read(fs, EXT_ROOT_INODE, out) : -ENOENT;
+
+	while (!error && *path) {
+		uint32_t length = 0, number;
+
+		while (*path == '/')
+			path++;
+		while (path[length] && path[length] != '/')
+			length++;
+		if (length == 0 && ext_is_directory(out))
+			break;
+		error = ext_find(out, path, length, &number);
+		if (!error)
+			error = ext_inode_read(fs, number, out);
+		path += length;
+	}
+	return error;
 }
 
 /* Makes the slot's block part of the transaction, or gives it back. */
@@ -141,15 +164,8 @@ static int room_in_blocks(const struct ext_inode *directory, uint32_t bytes, str
 	uint32_t blocks = ext_directory_blocks(directory);
 	int error = -ENOSPC;
 
-	for (slot->logical = 0; slot->logical < blocks && error == -ENOSPC; slot->logical++) {
-		error = ext_directory_block(directory, slot->logical, &slot->buffer);
-		if (error)
-			return error;
-		error = ext_entry_room(directory, slot, bytes);
-		if (!error)
-			return 0;
-		bcache_put(slot->buffer);
-	}
+	for (uint32_t logical = 0; logical < blocks && error == -ENOSPC; logical++)
+		error = look_in(directory, logical, NULL, bytes, slot);
 	return error;
 }
 
@@ -206,21 +222,16 @@ void ext_name_drop(const struct ext_inode *directory, struct ext_slot *slot)
 	finish(directory, slot);
 }
 
-static int refuse_name(void *directory, const struct ext_dir_entry_2 *entry, uint32_t logical,
+static int refuse_name(void *context, const struct ext_dir_entry_2 *entry, uint32_t logical,
 		       uint32_t at)
 {
 	struct ext_name name = { entry->name, entry->name_len };
 
-	(void)directory, (void)logical, (void)at;
-	return entry->inode == 0 || is_dots(&name) ? 0 : -ENOTEMPTY;
+	(void)context, (void)logical, (void)at;
+	return entry->inode == 0 || ext_is_dots(&name) ? 0 : -ENOTEMPTY;
 }
 
 int ext_directory_empty(const struct ext_inode *directory)
 {
-	uint32_t blocks = ext_directory_blocks(directory);
-	int result = 0;
-
-	for (uint32_t logical = 0; logical < blocks && result == 0; logical++)
-		result = ext_directory_walk(directory, logical, refuse_name, (void *)directory);
-	return result;
+	return ext_directory_walk_from(directory, 0, refuse_name, NULL);
 }

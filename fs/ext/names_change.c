@@ -68,11 +68,6 @@ bool ext_names_again(struct ext_fs *fs, int error, bool *tried)
 	return *tried;
 }
 
-void ext_touch(struct ext_inode *directory)
-{
-	directory->modified = directory->changed = ext_inode_now(directory);
-}
-
 void ext_touch_inode(struct ext_inode *inode)
 {
 	inode->changed = ext_inode_now(inode);

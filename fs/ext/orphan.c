@@ -11,7 +11,7 @@
  * their size. The newest is the first in the list; to remove one, the one before it is looked for
  * from the beginning. The caller has begun a change.
  */
-#include "fs/ext/internal.h"
+#include "fs/ext/inodes.h"
 #include "kernel/lib/errno.h"
 
 /* Sets where the list goes on after an inode. */

@@ -9,7 +9,7 @@
  * orphan_present says that it may have entries. The checksum is over the block's number and the
  * entries. (docs.kernel.org, ext4: "Orphan file")
  */
-#include "fs/ext/internal.h"
+#include "fs/ext/mapping.h"
 #include "kernel/lib/errno.h"
 
 #define MAX_BLOCKS 512 /* e2fsprogs makes no larger one */

@@ -12,7 +12,7 @@
  * overlap, of any two groups, are found as soon as the second one comes. A run that begins where
  * another ends makes that one longer: with flex_bg 16 groups need four runs.
  */
-#include "fs/ext/internal.h"
+#include "fs/ext/groups.h"
 #include "fs/jbd2/journal.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"

@@ -7,23 +7,21 @@
  *	free		900	800	1000	1000	1 is damaged, so 2 is
  *	looked at	yes	bad	yes	no	looked at; 1900 in all
  */
-#include "fs/ext/internal.h"
+#include "fs/ext/allocation.h"
 
 /* What is free in the next group counts from now on, unless its bitmap is damaged. One that was
  * never written is made. */
 static int look_at_next(struct ext_fs *fs)
 {
-	struct cached_block *bitmap = NULL;
-	struct ext_group_desc descriptor;
-	int error = ext_group_read(fs, fs->looked_at, &descriptor);
-	uint32_t free = error ? 0 : EXT_GET32(&descriptor, bg_free_blocks_count);
+	struct ext_bitmap bitmap;
+	int error = ext_bitmap_find(fs, fs->looked_at, EXT_BITMAP_BLOCKS, &bitmap);
 
-	if (free > 0)
-		error = ext_bitmap_get(fs, fs->looked_at, &descriptor, EXT_BITMAP_BLOCKS, &bitmap);
-	bcache_put(bitmap);
+	if (!error && bitmap.free > 0)
+		error = ext_bitmap_open(&bitmap);
+	bcache_put(bitmap.buffer);
 	ext_bitmap_note_unreadable(fs, fs->looked_at, EXT_BITMAP_BLOCKS, error);
 	if (!error)
-		fs->sure += free;
+		fs->sure += bitmap.free;
 	else if (!ext_is_left_alone(fs, fs->looked_at))
 		return error;
 	fs->looked_at++;

@@ -23,7 +23,8 @@
  * An entry's key is the first block of the child. When that changes, so does the key, up to the
  * first ancestor in which it is not the first entry.
  */
-#include "fs/ext/internal.h"
+#include "fs/ext/allocation.h"
+#include "fs/ext/mapping.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 

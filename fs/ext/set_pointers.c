@@ -12,7 +12,8 @@
  * the work after any of them. A run is inside one block of pointers, the last one of the way
  * (ext_pointers_reach says how long it can be).
  */
-#include "fs/ext/internal.h"
+#include "fs/ext/allocation.h"
+#include "fs/ext/mapping.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 

@@ -9,7 +9,7 @@
  *
  * The layout is documented in the kernel tree of Linux: Documentation/filesystems/ext4.
  */
-#include "fs/ext/internal.h"
+#include "fs/ext/groups.h"
 #include "fs/jbd2/journal.h"
 #include "kernel/lib/errno.h"
 #include "kernel/report/printk.h"
@@ -201,18 +201,16 @@ static int run_checks(struct ext_fs *fs)
 }
 
 /* Begins from nothing. What was replayed may be anything that was just checked. */
-static int start(struct ext_fs *fs, struct block_device *device, const struct ext_options *options,
-		 bool must_be_clean)
+static int start(struct ext_fs *fs, struct block_device *device, const struct ext_options *options)
 {
 	bool replayed = false;
 
 	memset(fs, 0, sizeof(*fs));
 	fs->device = device;
 	fs->options = *options;
-	fs->must_be_clean = must_be_clean;
 	int error = run_checks(fs);
 
-	if (!error && !fs->must_be_clean)
+	if (!error && !options->must_be_clean)
 		error = ext_journal_begin(fs, &replayed);
 	if (!error && replayed)
 		error = run_checks(fs);
@@ -225,17 +223,14 @@ static int start(struct ext_fs *fs, struct block_device *device, const struct ex
 	return error;
 }
 
-/* Returns 0 and the mount, or an error; then all that was allocated has been freed. The reason was
- * printed.
- */
-static int mount(struct block_device *device, const struct ext_options *options, bool must_be_clean,
-		 struct ext_fs **out)
+/* After an error all that was allocated has been freed. The reason was printed. */
+int ext_mount(struct block_device *device, const struct ext_options *options, struct ext_fs **out)
 {
 	struct ext_fs *fs = page_alloc(0);
 
 	if (!fs)
 		return -ENOMEM;
-	int error = start(fs, device, options, must_be_clean);
+	int error = start(fs, device, options);
 
 	if (error) {
 		ext_unmount(fs); /* it cannot be written to */
@@ -243,19 +238,6 @@ static int mount(struct block_device *device, const struct ext_options *options,
 	}
 	*out = fs;
 	return 0;
-}
-
-int ext_mount_with(struct block_device *device, const struct ext_options *options,
-		   struct ext_fs **out)
-{
-	return mount(device, options, false, out);
-}
-
-int ext_mount(struct block_device *device, struct ext_fs **out)
-{
-	const struct ext_options options = { .read_only = true };
-
-	return mount(device, &options, true, out);
 }
 
 /* What was checked at the first mount is kept until the second one has succeeded. If the last
@@ -274,7 +256,7 @@ int ext_remount(struct ext_fs *fs, const struct ext_options *options)
 	fs->failed |= error != 0;
 	memcpy(before, fs, sizeof(*fs));
 	if (!error) {
-		error = start(fs, before->device, options, false);
+		error = start(fs, before->device, options);
 		ext_own_forget(error ? fs : before);
 	}
 	if (error)
@@ -295,20 +277,15 @@ bool ext_is_read_only(const struct ext_fs *fs)
 }
 
 /* The cache may keep blocks of it: they are what is on the disk. */
-int ext_unmount_checked(struct ext_fs *fs)
+int ext_unmount(struct ext_fs *fs)
 {
 	int error = fs->writable ? ext_write_end(fs) : 0;
 
-	if (!fs->must_be_clean) /* else the device may be mounted elsewhere, too */
+	if (!fs->options.must_be_clean) /* else the device may be mounted elsewhere, too */
 		bcache_abandon(fs->device);
 	ext_own_forget(fs);
 	page_free(fs, 0);
 	return error;
-}
-
-void ext_unmount(struct ext_fs *fs)
-{
-	ext_unmount_checked(fs);
 }
 
 /* For people: what `mount` prints. */

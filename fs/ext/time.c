@@ -1,5 +1,5 @@
 /* Times as the disk has them: seconds since 1970, before it negative, and nanoseconds. */
-#include "fs/ext/internal.h"
+#include "fs/ext/mount.h"
 #include "kernel/lib/divide.h"
 
 #define NANOSECONDS 1000000000
@@ -13,6 +13,13 @@ int64_t ext_seconds(int64_t time, uint32_t *nanoseconds)
 
 	return (int64_t)(divide64((uint64_t)time + base * NANOSECONDS, NANOSECONDS, nanoseconds) -
 			 base);
+}
+
+uint32_t ext_now_seconds(const struct ext_fs *fs)
+{
+	uint32_t nanoseconds;
+
+	return (uint32_t)ext_seconds(ext_now(fs), &nanoseconds);
 }
 
 int64_t ext_time_kept(const struct ext_inode *inode, int64_t time)

@@ -14,7 +14,8 @@
  * The rest of the last block is zeroed when a file becomes shorter, because it would show when the
  * file grows again.
  */
-#include "fs/ext/internal.h"
+#include "fs/ext/allocation.h"
+#include "fs/ext/mapping.h"
 #include "kernel/lib/errno.h"
 
 #define ALL_BLOCKS UINT32_MAX /* beyond the last one that a map can have */
@@ -25,10 +26,7 @@ static int free_range(struct ext_inode *inode, uint64_t first, uint64_t end)
 	int error = 0;
 
 	while (first < end && !error) {
-		error = ext_map_free(inode, &first, &end);
-		int written = ext_inode_write(inode);
-
-		error = error ? error : written;
+		error = ext_inode_write_after(inode, ext_map_free(inode, &first, end));
 		if (!error && first < end)
 			error = ext_extend(inode->fs, EXT_CREDITS);
 	}
@@ -58,18 +56,14 @@ int ext_orphan_cut(struct ext_inode *inode)
 	return error;
 }
 
-static void touch(struct ext_inode *inode)
-{
-	inode->modified = inode->changed = ext_inode_now(inode);
-}
-
 /* EXERCISE S4, its third part: shrink makes a file shorter, in the order of the opening above.
 
    - what is beyond the size in the last block is zeros (ext_zero_tail), because it shows when the
      file grows again.
    - the inode is in the list of orphans (ext_orphan_add, ext_orphan_remove) while blocks are freed
      (free_beyond). A file without links is in that list anyway, and stays there.
-   - its size and its times (touch) are written (ext_inode_write) before the first block is freed.
+   - its size and its times (ext_touch) are written (ext_inode_write) before the first block is
+   freed.
 
    Pitfall: any of these may fail; then the next ones are not tried, and the inode stays listed. */
 /* SOLUTION S4 { */
@@ -83,7 +77,7 @@ static int shrink(struct ext_inode *inode, uint64_t size)
 	if (error)
 		return error;
 	inode->size = size;
-	touch(inode);
+	ext_touch(inode);
 	error = ext_inode_write(inode);
 	if (!error)
 		error = free_beyond(inode, size);
@@ -100,7 +94,7 @@ static int extend(struct ext_inode *inode, uint64_t size)
 	if (error)
 		return error;
 	inode->size = size;
-	touch(inode);
+	ext_touch(inode);
 	return ext_inode_write(inode);
 }
 
@@ -112,18 +106,13 @@ int ext_truncate(struct ext_inode *inode, uint64_t size)
 		return -EINVAL;
 	if (size > ext_size_limit(inode))
 		return -EFBIG;
-	int error = ext_begin(inode->fs, EXT_CREDITS);
+	int error = ext_inode_begin(inode, &pin);
 
 	if (error)
 		return error;
-	error = ext_inode_pin(inode, &pin);
-	if (!error) {
-		error = size < inode->size ? shrink(inode, size) : extend(inode, size);
-		inode->fs->cut_left |= error != 0;
-		bcache_put(pin);
-	}
-	ext_end(inode->fs);
-	return error ? error : ext_settle(inode->fs);
+	error = size < inode->size ? shrink(inode, size) : extend(inode, size);
+	inode->fs->cut_left |= error != 0;
+	return ext_inode_end(inode, pin, error);
 }
 
 int ext_punch(struct ext_inode *inode, uint64_t logical, uint64_t count)
@@ -134,18 +123,12 @@ int ext_punch(struct ext_inode *inode, uint64_t logical, uint64_t count)
 
 	if (!ext_is_regular(inode))
 		return -EINVAL;
-	int error = ext_begin(inode->fs, EXT_CREDITS);
+	int error = ext_inode_begin(inode, &pin);
 
 	if (error)
 		return error;
-	error = ext_inode_pin(inode, &pin);
-	if (!error) {
-		touch(inode);
-		error = free_range(inode, logical, end);
-		bcache_put(pin);
-	}
-	ext_end(inode->fs);
-	return error;
+	ext_touch(inode);
+	return ext_inode_end(inode, pin, free_range(inode, logical, end));
 }
 
 /* ---- blocks without contents ---- */
@@ -182,22 +165,15 @@ static int allocate_piece(struct ext_inode *inode, uint64_t *logical, uint64_t e
 {
 	struct ext_fs *fs = inode->fs;
 	struct cached_block *pin;
-	int written, error = ext_begin(fs, EXT_CREDITS);
+	int error = ext_inode_begin(inode, &pin);
 
 	if (error)
 		return error;
-	error = ext_inode_pin(inode, &pin);
-	if (!error) {
-		error = allocate_some(inode, logical, end);
-		if (!error && !keep_size && *logical << fs->block_shift > inode->size)
-			inode->size = *logical << fs->block_shift;
-		touch(inode);
-		written = ext_inode_write(inode);
-		error = error ? error : written;
-		bcache_put(pin);
-	}
-	ext_end(fs);
-	return error ? error : ext_settle(fs);
+	error = allocate_some(inode, logical, end);
+	if (!error && !keep_size && *logical << fs->block_shift > inode->size)
+		inode->size = *logical << fs->block_shift;
+	ext_touch(inode);
+	return ext_inode_end(inode, pin, ext_inode_write_after(inode, error));
 }
 
 /* Blocks beyond the end must be unwritten ones, which pointers cannot say. */
@@ -249,22 +225,14 @@ static int fill_extent(struct ext_inode *inode, uint64_t logical)
 
 int ext_fill_extent(struct ext_inode *inode, uint64_t logical)
 {
-	struct ext_fs *fs = inode->fs;
 	struct cached_block *pin;
-	int written,
-	    error = fs->options.data == EXT_DATA_JOURNAL ? -ENOSPC : ext_begin(fs, EXT_CREDITS);
+	int error =
+	    inode->fs->options.data == EXT_DATA_JOURNAL ? -ENOSPC : ext_inode_begin(inode, &pin);
 
 	if (error)
 		return error;
-	error = ext_inode_pin(inode, &pin);
-	if (!error) {
-		error = fill_extent(inode, logical);
-		written = ext_inode_write(inode);
-		error = error ? error : written;
-		bcache_put(pin);
-	}
-	ext_end(fs);
-	return error ? error : ext_settle(fs);
+	error = fill_extent(inode, logical);
+	return ext_inode_end(inode, pin, ext_inode_write_after(inode, error));
 }
 
 /* ---- the end of an inode ---- */

@@ -7,7 +7,7 @@
  *
  *	16384 blocks	2059 its own	14325 for files		14319 free	13173 available
  */
-#include "fs/ext/internal.h"
+#include "fs/ext/allocation.h"
 #include "kernel/lib/divide.h"
 
 #define MAPS_PART 50

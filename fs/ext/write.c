@@ -22,7 +22,8 @@
  * committed, and everything written to its place, before the call returns: so a reader that goes
  * past the cache reads what was written.
  */
-#include "fs/ext/internal.h"
+#include "fs/ext/allocation.h"
+#include "fs/ext/mapping.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 #include "mm/page_alloc.h"
@@ -44,11 +45,6 @@ static int write_part(struct block_device *device, uint64_t lba, uint32_t skip, 
 	else
 		memset(sector + skip, 0, length);
 	return block_write(device, lba, 1, sector, BLOCK_DATA);
-}
-
-static bool is_journaled(const struct ext_fs *fs)
-{
-	return fs->options.data == EXT_DATA_JOURNAL && fs->journal;
 }
 
 /* Changes contents in the cache, as metadata. NULL: to zeros. */
@@ -78,20 +74,13 @@ static int write_cached(struct ext_fs *fs, uint64_t position, const uint8_t *dat
 	return error;
 }
 
-int ext_settle(struct ext_fs *fs)
-{
-	int error = is_journaled(fs) ? ext_commit(fs) : 0;
-
-	return error || !is_journaled(fs) ? error : bcache_write_all(fs->device);
-}
-
 /* Writes from a byte position of the device. */
 static int write_device(struct ext_fs *fs, uint64_t position, const uint8_t *data, uint32_t length)
 {
 	struct block_device *device = fs->device;
 	int error = 0;
 
-	if (is_journaled(fs))
+	if (ext_is_journaled(fs))
 		return write_cached(fs, position, data, length);
 
 	while (length > 0 && !error) {
@@ -191,7 +180,7 @@ int ext_run_allocate(struct ext_inode *inode, const struct ext_mapping *mapping,
 		count = mapping->length;
 	if (count > reach)
 		count = reach;
-	if (is_journaled(inode->fs) && count > JOURNALED_MAX)
+	if (ext_is_journaled(inode->fs) && count > JOURNALED_MAX)
 		count = JOURNALED_MAX;
 	run->length = (uint32_t)count;
 	run->physical = mapping->physical;
@@ -245,7 +234,7 @@ static int64_t write_some(struct ext_inode *inode, uint64_t offset, const uint8_
 		return write_fresh(inode, &mapping, offset, data, length);
 	if (mapping.length > ext_blocks_to_group_end(fs, mapping.physical))
 		mapping.length = ext_blocks_to_group_end(fs, mapping.physical);
-	if (is_journaled(fs) && mapping.length > JOURNALED_MAX)
+	if (ext_is_journaled(fs) && mapping.length > JOURNALED_MAX)
 		mapping.length = JOURNALED_MAX;
 	if (mapping.length <= ((uint64_t)skip + length) >> fs->block_shift)
 		length = (uint32_t)(mapping.length << fs->block_shift) - skip;
@@ -261,32 +250,26 @@ static int64_t write_some(struct ext_inode *inode, uint64_t offset, const uint8_
 static int64_t write_piece(struct ext_inode *inode, uint64_t offset, const uint8_t *data,
 			   uint32_t length)
 {
-	struct ext_fs *fs = inode->fs;
 	struct ext_inode before = *inode;
 	int64_t now = ext_inode_now(inode);
 	struct cached_block *pin;
-	int error = ext_begin(fs, EXT_CREDITS);
+	int error = ext_inode_begin(inode, &pin);
 
 	if (error)
 		return error;
-	int64_t written = ext_inode_pin(inode, &pin);
+	int64_t written = write_some(inode, offset, data, length);
 
-	if (written == 0) {
-		written = write_some(inode, offset, data, length);
-		if (written > 0 && offset + (uint64_t)written > inode->size)
-			inode->size = offset + (uint64_t)written;
-		if (inode->blocks != before.blocks || inode->size != before.size ||
-		    memcmp(inode->map, before.map, sizeof(before.map)) != 0 ||
-		    now - inode->modified >= TICK || now < inode->modified) {
-			inode->modified = inode->changed = now;
-			error = ext_inode_write(inode);
-		}
-		bcache_put(pin);
+	if (written > 0 && offset + (uint64_t)written > inode->size)
+		inode->size = offset + (uint64_t)written;
+	error = written < 0 ? (int)written : 0;
+	if (inode->blocks != before.blocks || inode->size != before.size ||
+	    memcmp(inode->map, before.map, sizeof(before.map)) != 0 ||
+	    now - inode->modified >= TICK || now < inode->modified) {
+		inode->modified = inode->changed = now;
+		error = ext_inode_write_after(inode, error);
 	}
-	ext_end(fs);
-	if (!error && written > 0)
-		error = ext_settle(fs);
-	return error && written >= 0 ? error : written;
+	error = ext_inode_end(inode, pin, error);
+	return error ? error : written;
 }
 
 int ext_zero_gap(struct ext_inode *inode)

@@ -45,6 +45,7 @@ static struct block_device *find_drive(const char *name)
 /* Mounts are kept for good: a drive has one mount, at a free place or its own. */
 static struct ext_fs *mount_of(const char *name)
 {
+	const struct ext_options options = { .read_only = true, .must_be_clean = true };
 	struct block_device *device = find_drive(name);
 	unsigned i = 0;
 
@@ -54,7 +55,7 @@ static struct ext_fs *mount_of(const char *name)
 		i++;
 	if (i == DRIVES)
 		return NULL;
-	if (!mounts[i].device && ext_mount(device, &mounts[i].fs) == 0)
+	if (!mounts[i].device && ext_mount(device, &options, &mounts[i].fs) == 0)
 		mounts[i].device = device;
 	return mounts[i].device ? mounts[i].fs : NULL;
 }

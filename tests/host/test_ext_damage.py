@@ -163,17 +163,16 @@ def stat_number(image: Path, path: str) -> int:
 @pytest.mark.parametrize("link", ["short", "slow"])
 @pytest.mark.parametrize("at", [0, 3, -1])
 def test_nul_in_a_link(ext, ext_copy, link, at):
-    """A link's target with a NUL anywhere, in the inode or in a block of its own: the rest of the
-    path was dropped, so "/link/x" led to where the first half of the target leads."""
+    """A link's target with a NUL anywhere, in the inode or in a block of its own, is refused: it
+    would end the path there, and "/link/x" would lead to where the target's first half does."""
     image = ext_copy("ext2")
     inode = inode_offset(image, f"/{link}")
     (size,) = peek(image, inode + 0x04, "<I")
     text = inode + INODE_BLOCK if link == "short" else bmap(image, [(f"/{link}", 0)])[0][0] * 1024
     patch(image, text + at % size, "<B", 0)
-    for path in (f"/{link}", f"/{link}/x", f"/{link}/../solid"):
-        said, error, after = ext.run(image, f"stat {path}", "read 0 2 /solid")
-        assert f": NUL at {at % size} of {size} in a link's target" in said
-        assert error == "error EUCLEAN" and after.startswith("read 2 ")
+    said, error, after = ext.run(image, f"read 0 4000 /{link}", "read 0 2 /solid")
+    assert f": NUL at {at % size} of {size} in a link's target" in said
+    assert error == "error EUCLEAN" and after.startswith("read 2 ")
 
 
 def test_nul_in_a_name(ext, ext_copy):

@@ -118,7 +118,7 @@ def test_files_written_by_debugfs(ext, ext_source, tmp_path):
     inode = debugfs(image, ["stat /d/f"])
     sectors = re.search(r"Blockcount: (\d+)", " ".join(inode))[1]
     assert re.fullmatch(rf"inode \d+ 100644 1 {size} {sectors}", lines[-1])
-    assert lines[-2] == lines[-1]
+    assert re.fullmatch(r"inode \d+ 120777 1 3 0", lines[-2])
 
 
 def test_block_counts(ext, ext_copy):
@@ -138,13 +138,10 @@ def test_paths(ext, ext_source, tmp_path):
     image = make_image(tmp_path / "a.img", 8 * MIB, DEFAULT_4.replace("-N 128", ""), ext_source)
     same = {
         "/sizes/512": [
-            *("sizes/512", "//sizes///512", "/./sizes/.././sizes/512", "/link59"),
-            *("/link60", "/link61", "/link1000", "/directory/512", "/deep/../../../sizes/512"),
+            *("sizes/512", "//sizes///512", "/./sizes/.././sizes/512"),
+            "/deep/../../../sizes/512",
         ],
-        "/sizes/513": ["/absolute", "/deep/../absolute"],
-        "/sizes/1023": ["/deep/up"],
-        "/sizes/4097": ["/chain7"],
-        "/sizes": ["/sizes/", "/directory", "/directory/", "/sizes//."],
+        "/sizes": ["/sizes/", "/sizes//.", f"/{'./' * 2047}sizes"],
         "/": ["//", "/.", "/..", "."],
     }
     errors = {
@@ -154,11 +151,8 @@ def test_paths(ext, ext_source, tmp_path):
         "/sizes/512/": "ENOTDIR",
         "/sizes/512/.": "ENOTDIR",
         "/link60/x": "ENOTDIR",
-        "/loop": "ELOOP",
-        "/chain8": "ELOOP",
+        "/directory/512": "ENOTDIR",
         f"/{'f' * 256}": "ENAMETOOLONG",
-        f"/{'./' * 2047}sizes": "ENAMETOOLONG",
-        f"/link1000{'/.' * 1600}": "ENAMETOOLONG",
         f"/deep/é ü 文件/{'d' * 254}": "ENOENT",
     }
     for path, others in same.items():
@@ -167,6 +161,11 @@ def test_paths(ext, ext_source, tmp_path):
     assert ext.run(image, *(f"stat {path}" for path in errors)) == [
         f"error {name}" for name in errors.values()
     ]
+    links = ("link59", "link60", "link61", "link1000", "loop", "chain8", "deep/up")
+    for link in links:  # found themselves, and not followed
+        found, target = ext.run(image, f"stat /{link}", f"read 0 4000 /{link}")
+        text = os.readlink(ext_source / link).encode()
+        assert found.split()[2].startswith("120") and target == f"read {len(text)} {text.hex()}"
     assert ext.run(image, "inode 0", "inode 4294967295") == ["error EINVAL"] * 2
     assert ext.run(image, "map /pipe", "0", "") == ["error EINVAL"]
     assert ext.run(image, "list /sizes/1") == ["error ENOTDIR"]

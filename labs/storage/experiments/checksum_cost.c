@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "fs/ext/internal.h"
+#include "fs/ext/inodes.h"
 
 #define COUNT 200u
 

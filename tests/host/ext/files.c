@@ -102,7 +102,7 @@ void files_forget(void)
 
 int files_mount(const struct ext_options *options)
 {
-	return ext_mount_with != NULL ? ext_mount_with(&disk.device, options, &fs) : -ENOSYS;
+	return ext_mount(&disk.device, options, &fs);
 }
 
 int files_unmount(void)
@@ -111,7 +111,7 @@ int files_unmount(void)
 	int result;
 
 	files_forget();
-	result = ext_unmount_checked(fs);
+	result = ext_unmount(fs);
 	fs = NULL;
 	return error ? error : result;
 }

@@ -4,8 +4,6 @@
 #include "fs/ext/ext.h"
 
 /* What the library does not have yet is NULL: the operation gives -ENOSYS. */
-#pragma weak ext_mount_with
-#pragma weak ext_unmount_checked
 #pragma weak ext_find
 #pragma weak ext_create
 #pragma weak ext_symlink

@@ -317,7 +317,8 @@ static void obey_lines(void)
 
 static int obey_all(void)
 {
-	int error = ext_mount(&disk.device, &fs);
+	const struct ext_options options = { .read_only = true, .must_be_clean = true };
+	int error = ext_mount(&disk.device, &options, &fs);
 
 	if (error) {
 		say_error(error);

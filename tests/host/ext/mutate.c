@@ -132,13 +132,14 @@ static bool is_documented(int error)
 /* Mounts, uses everything, unmounts. Returns the first error, or 0. */
 static int use_all(uint64_t seed)
 {
+	const struct ext_options options = { .read_only = true, .must_be_clean = true };
 	struct visit visit = { .random = { seed } };
 	size_t pages = pages_in_use;
 
 	alarm(SECONDS_MAX);
 	disk.limit = disk.device.sectors;
 	disk.budget = REQUESTS_MAX;
-	note(&visit, ext_mount(&disk.device, &visit.fs));
+	note(&visit, ext_mount(&disk.device, &options, &visit.fs));
 	if (!visit.worst) {
 		const struct ext_summary *summary = ext_summary(visit.fs);
 

@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "fs/cache/bcache.h"
-#include "fs/ext/internal.h"
+#include "fs/ext/groups.h"
 #include "kernel/lib/errno.h"
 #include "tests/host/ext/command.h"
 #include "tests/host/ext/files.h"

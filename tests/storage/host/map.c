@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fs/ext/internal.h"
+#include "fs/ext/mapping.h"
 #include "kernel/lib/errno.h"
 #include "tests/host/question.h"
 #include "tests/storage/host/asked.h"

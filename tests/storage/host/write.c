@@ -145,7 +145,7 @@ int main(void)
 	open_disk();
 	if (bcache_init(buffers) != buffers)
 		fail("no memory for the cache");
-	error = ext_mount_with(&disk.device, &options, &fs);
+	error = ext_mount(&disk.device, &options, &fs);
 	if (error)
 		fail("mount: error %d", error);
 	const char *line = ask("mounted");
@@ -154,7 +154,7 @@ int main(void)
 		question_begins();
 		line = obey(line);
 	}
-	error = ext_unmount_checked(fs);
+	error = ext_unmount(fs);
 	ask("end %d %u", error, lost_buffers());
 	return 0;
 }

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fs/ext/internal.h"
+#include "fs/ext/mapping.h"
 
 #define WAIT_MS	  300
 #define READ_MOST 5

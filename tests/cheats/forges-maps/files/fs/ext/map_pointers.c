@@ -1,5 +1,5 @@
 /* All of it is in map_extents.c. */
-#include "fs/ext/internal.h"
+#include "fs/ext/mapping.h"
 
 unsigned ext_pointer_tree(unsigned bits, uint64_t *position)
 {
