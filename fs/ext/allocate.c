@@ -42,27 +42,9 @@ struct search {
 	uint64_t first;	 /* block taken */
 };
 
-/* The upper halves belong to other fields without 64bit. */
-static uint64_t halves(const struct ext_fs *fs, uint32_t low, uint32_t high)
-{
-	return ext_has_incompat(fs, EXT_INCOMPAT_64BIT) ? low | (uint64_t)high << 32 : low;
-}
-
 uint64_t ext_reserved_blocks(const struct ext_fs *fs)
 {
-	return halves(fs, fs->super.s_r_blocks_count_lo, fs->super.s_r_blocks_count_hi);
-}
-
-static uint64_t super_free(const struct ext_fs *fs)
-{
-	return halves(fs, fs->super.s_free_blocks_count_lo, fs->super.s_free_blocks_count_hi);
-}
-
-uint64_t ext_free_blocks(const struct ext_fs *fs)
-{
-	uint64_t blocks = super_free(fs);
-
-	return blocks > fs->unusable ? blocks - fs->unusable : 0;
+	return ext_halves(fs, fs->super.s_r_blocks_count_lo, fs->super.s_r_blocks_count_hi);
 }
 
 uint64_t ext_sure_blocks(const struct ext_fs *fs)
@@ -92,7 +74,11 @@ void ext_count_free(struct ext_fs *fs, uint64_t blocks)
 
 static void count_super(struct ext_fs *fs, int change)
 {
-	ext_count_free(fs, super_free(fs) + (uint64_t)(int64_t)change);
+	const struct ext_super_block *super = &fs->super;
+	uint64_t free =
+	    ext_halves(fs, super->s_free_blocks_count_lo, super->s_free_blocks_count_hi);
+
+	ext_count_free(fs, free + (uint64_t)(int64_t)change);
 }
 
 /* ---- blocks that wait for the commit ---- */
@@ -125,6 +111,7 @@ static void note_pending(struct ext_fs *fs, uint32_t group, uint32_t first, uint
 		fs->pending_lost = true;
 		return;
 	}
+	fs->pending_blocks += count;
 	for (uint32_t bit = first; bit < first + count; bit++)
 		pending->bits[bit / 8] |= (uint8_t)(1u << bit % 8);
 }
@@ -133,6 +120,7 @@ void ext_pending_clear(struct ext_fs *fs)
 {
 	while (fs->pending_count > 0)
 		page_free(fs->pending[--fs->pending_count].bits, 0);
+	fs->pending_blocks = 0;
 	fs->pending_lost = false;
 }
 

@@ -29,8 +29,6 @@ uint32_t ext_blocks_to_group_end(const struct ext_fs *fs, uint64_t block);
 /* After a commit: what it has freed can be allocated. */
 void ext_pending_clear(struct ext_fs *fs);
 
-/* Free blocks that can be allocated (not where the bitmap is damaged), and how many of all are
- * reserved for root. */
-uint64_t ext_free_blocks(const struct ext_fs *fs);
+/* How many blocks are reserved for root. Sets how many are free. */
 uint64_t ext_reserved_blocks(const struct ext_fs *fs);
 void ext_count_free(struct ext_fs *fs, uint64_t blocks);

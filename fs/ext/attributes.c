@@ -138,16 +138,16 @@ static int check_entries(const struct ext_inode *inode, struct ext_attributes *p
 int ext_attributes_in_inode(const struct ext_inode *inode, struct ext_attributes *out)
 {
 	struct ext_fs *fs = inode->fs;
-	struct ext_disk_inode_large *disk;
 	uint32_t magic;
 
 	*out = (struct ext_attributes){ 0 };
 	if (fs->inode_size == EXT_OLD_INODE_SIZE)
 		return 0;
-	int error = ext_inode_block(fs, inode->number, &out->buffer, &disk);
+	int error = ext_inode_block(fs, inode->number, &out->buffer);
 
 	if (error)
 		return error;
+	struct ext_disk_inode_large *disk = ext_inode_in(fs, inode->number, out->buffer);
 	uint32_t from = EXT_OLD_INODE_SIZE + disk->i_extra_isize + (uint32_t)sizeof(magic);
 
 	if (disk->i_extra_isize == 0 || disk->i_extra_isize % 4 != 0 ||

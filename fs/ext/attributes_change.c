@@ -33,20 +33,15 @@ struct job {
 
 /* ---- hashes of entries in a block (docs.kernel.org, ext4: "Extended Attributes") ---- */
 
-static uint32_t turn(uint32_t hash, unsigned bits)
-{
-	return hash << bits | hash >> (32 - bits);
-}
-
 static uint32_t entry_hash(const struct ext_attributes *place, const struct ext_xattr_entry *entry)
 {
 	uint32_t hash = 0, word;
 
 	for (unsigned i = 0; i < entry->e_name_len; i++)
-		hash = turn(hash, 5) ^ (uint8_t)entry->e_name[i];
+		hash = ext_rotate_left(hash, 5) ^ (uint8_t)entry->e_name[i];
 	for (uint32_t i = 0; i < ext_value_bytes(entry->e_value_size); i += sizeof(word)) {
 		memcpy(&word, place->data + entry->e_value_offs + i, sizeof(word));
-		hash = turn(hash, 16) ^ word;
+		hash = ext_rotate_left(hash, 16) ^ word;
 	}
 	return hash;
 }
@@ -60,7 +55,7 @@ static uint32_t block_hash(const struct ext_attributes *place)
 	while ((entry = ext_attribute_next(place, &at))) {
 		if (entry->e_hash == 0)
 			return 0;
-		hash = turn(hash, 16) ^ entry->e_hash;
+		hash = ext_rotate_left(hash, 16) ^ entry->e_hash;
 	}
 	return hash;
 }
@@ -317,8 +312,6 @@ int ext_attribute_set(struct ext_inode *inode, const char *name, const void *val
 	if (!job.built.data)
 		return -ENOMEM;
 	error = change_once(&job, flags);
-	if (error == -ENOSPC && size <= PAGE_SIZE && ext_commit_for_space(inode->fs))
-		error = change_once(&job, flags);
 	page_free(job.built.data, 0);
 	return error;
 }

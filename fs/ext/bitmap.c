@@ -32,16 +32,17 @@ static uint32_t word_at(const uint32_t *a, const uint32_t *b, uint32_t at, bool 
 
 uint32_t ext_bits_find(const void *a, const void *b, uint32_t from, uint32_t end, bool value)
 {
-	while (from < end) {
-		uint32_t word = word_at(a, b, from, value) >> from % 32;
+	uint32_t word = from < end ? word_at(a, b, from, value) >> from % 32 << from % 32 : 0;
 
-		if (word != 0) {
-			from += (uint32_t)__builtin_ctz(word);
-			return from < end ? from : end;
-		}
-		from = (from | 31) + 1;
+	from &= ~31u;
+	while (word == 0) {
+		from += 32;
+		if (from >= end)
+			return end;
+		word = word_at(a, b, from, value);
 	}
-	return end;
+	from += (uint32_t)__builtin_ctz(word);
+	return from < end ? from : end;
 }
 
 /* Sets or clears count bits. */

@@ -56,12 +56,20 @@ static uint32_t room_for(const struct ext_fs *fs, uint32_t blocks)
 	return blocks + 1 < limit ? blocks + 1 : limit;
 }
 
+/* What the open transaction has freed can be allocated after a commit only: one is worth while when
+ * there is little else. */
+static bool is_scarce(const struct ext_fs *fs)
+{
+	return fs->pending_lost ||
+	       (fs->pending_blocks > 0 && ext_free_blocks(fs) < fs->pending_blocks + EXT_CREDITS);
+}
+
 int ext_begin(struct ext_fs *fs, uint32_t blocks)
 {
 	int error = !fs->writable || (fs->failed && fs->nesting == 0) ? -EROFS : 0;
 
-	if (!error && fs->nesting == 0 && fs->pending_lost)
-		error = ext_commit(fs); /* nothing may be allocated before it */
+	if (!error && fs->nesting == 0 && is_scarce(fs))
+		error = ext_commit(fs);
 	if (!error && fs->journal)
 		error = journal_begin(fs->journal, room_for(fs, blocks));
 	if (!error)
@@ -138,9 +146,4 @@ int ext_settle(struct ext_fs *fs)
 	int error = ext_is_journaled(fs) ? ext_commit(fs) : 0;
 
 	return error || !ext_is_journaled(fs) ? error : bcache_write_all(fs->device);
-}
-
-bool ext_commit_for_space(struct ext_fs *fs)
-{
-	return fs->pending_count > 0 && ext_commit(fs) == 0;
 }

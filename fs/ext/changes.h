@@ -4,7 +4,8 @@
 #include "fs/ext/mount.h"
 
 /* A change of at most `blocks` blocks begins, and ends: journal_begin and journal_end, or nothing
- * where there is no journal. -EROFS on a mount that is read-only. */
+ * where there is no journal. -EROFS on a mount that is read-only. Before it begins, a commit gives
+ * blocks back that were freed, if they are needed: after -ENOSPC it is no use to try again. */
 int ext_begin(struct ext_fs *fs, uint32_t blocks);
 void ext_end(struct ext_fs *fs);
 
@@ -33,7 +34,3 @@ void ext_super_copy(struct ext_fs *fs);
 
 /* Blocks of metadata were freed: neither the cache nor the journal may write them any more. */
 int ext_forget(struct ext_fs *fs, uint64_t first, uint32_t count);
-
-/* After -ENOSPC, between changes: whether it is worth to try again, because a commit has made
- * blocks free. */
-bool ext_commit_for_space(struct ext_fs *fs);

@@ -70,13 +70,12 @@ uint32_t ext_super_checksum(const struct ext_super_block *super)
 static uint16_t group_crc32c(const struct ext_fs *fs, uint32_t group,
 			     const struct ext_group_desc *descriptor)
 {
-	uint32_t size = fs->summary.descriptor_size;
-	uint32_t known = size < sizeof(*descriptor) ? size : sizeof(*descriptor);
+	uint32_t known = ext_descriptor_known(fs);
 	uint32_t crc = crc32c(fs->seed, &group, sizeof(group));
 
 	crc = crc32c_without(crc, descriptor, known, offsetof(struct ext_group_desc, bg_checksum),
 			     sizeof(descriptor->bg_checksum));
-	return (uint16_t)crc32c_zeros(crc, size - known);
+	return (uint16_t)crc32c_zeros(crc, fs->summary.descriptor_size - known);
 }
 
 /* The older one leaves the checksum out instead. */
@@ -176,7 +175,7 @@ int ext_groups_verify(const struct ext_fs *fs, uint32_t group, const uint8_t *de
 	if (!ext_has_group_checksums(fs))
 		return 0;
 	for (uint32_t i = 0; i < end && group + i < fs->summary.groups; i++) {
-		memcpy(&of, descriptors + i * size, size < sizeof(of) ? size : sizeof(of));
+		memcpy(&of, descriptors + i * size, ext_descriptor_known(fs));
 		if (of.bg_checksum == ext_group_checksum(fs, group + i, &of))
 			continue;
 		ext_corrupt(fs, "descriptors", "group %u: " EXT_CHECKSUM_WRONG, group + i,

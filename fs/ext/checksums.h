@@ -6,6 +6,11 @@
 
 /* How ext_corrupt says that a checksum is not that of the contents. The result is -EBADMSG then. */
 #define EXT_CHECKSUM_WRONG "checksum 0x%08x, but the contents give 0x%08x"
+static inline uint32_t ext_rotate_left(uint32_t value, unsigned bits)
+{
+	return value << bits | value >> (32 - bits);
+}
+
 /* The seed of all checksums of the file system, and of those of an inode's blocks. */
 uint32_t ext_checksum_seed(const struct ext_fs *fs);
 uint32_t ext_inode_seed(const struct ext_inode *inode);

@@ -127,23 +127,20 @@ static int make(struct ext_inode *directory, const struct ext_name *name,
 		struct ext_inode *out)
 {
 	struct ext_names_change change;
-	bool left = false, tried = false;
+	bool left = false;
 	int error = ext_name_check(directory, name);
 
 	if (!error && contents->mode >> 12 == EXT_TYPE_DIRECTORY)
 		error = ext_links_check(directory);
 	if (error)
 		return error;
-	do {
-		error = ext_names_begin(&change, directory, NULL, NULL, NULL);
-		if (error)
-			return error;
-		error = make_with_name(directory, name, contents, like, out, &left);
-		error = ext_names_end(&change, error);
-		if (left)
-			ext_release(out);
-		left = false;
-	} while (ext_names_again(directory->fs, error, &tried));
+	error = ext_names_begin(&change, directory, NULL, NULL, NULL);
+	if (error)
+		return error;
+	error = make_with_name(directory, name, contents, like, out, &left);
+	error = ext_names_end(&change, error);
+	if (left)
+		ext_release(out);
 	return error;
 }
 

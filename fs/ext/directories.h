@@ -174,12 +174,8 @@ int ext_tree_make(struct ext_inode *directory);
  * been removed. -EINVAL, -ENAMETOOLONG, -ENOTDIR, -ENOENT. */
 int ext_name_check(const struct ext_inode *directory, const struct ext_name *name);
 
-/* Finds a name; after 0 the slot's block is referenced. -ENOENT. */
-int ext_name_find(const struct ext_inode *directory, const struct ext_name *name,
-		  struct ext_slot *slot);
-
-/* The same, for an entry before its change: it must name this inode (or -ENOENT), and its block
- * becomes part of the transaction. */
+/* Finds a name whose entry is to change: it must name this inode (or -ENOENT), and its block
+ * becomes part of the transaction; after 0 it is referenced. */
 int ext_name_own(const struct ext_inode *directory, const struct ext_name *name,
 		 const struct ext_inode *inode, struct ext_slot *slot);
 
@@ -216,10 +212,6 @@ int ext_names_begin(struct ext_names_change *change, struct ext_inode *first,
 
 /* Ends it: writes the inodes unless `error` is one, which is returned. */
 int ext_names_end(struct ext_names_change *change, int error);
-
-/* After a change that ended with `error`: whether it is worth to try again, because a commit has
- * made blocks free. *tried is false at first. */
-bool ext_names_again(struct ext_fs *fs, int error, bool *tried);
 
 /* What else an inode says than contents changed, now. */
 void ext_touch_inode(struct ext_inode *inode);

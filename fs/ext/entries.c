@@ -63,6 +63,14 @@ static bool is_whole(const struct ext_dir_entry_2 *entry, uint32_t left)
 	       (ext_entry_bytes(entry->name_len) <= length || entry->inode == 0);
 }
 
+static int refuse_entry(const struct ext_inode *directory, const struct ext_dir_entry_2 *entry,
+			uint32_t left)
+{
+	return ext_corrupt_inode(directory,
+				 "directory entry of %u bytes, %u left in block, a name of %u",
+				 entry->rec_len, left, entry->name_len);
+}
+
 struct ext_dir_entry_2 *ext_entry_at(const struct ext_inode *directory, uint8_t *data, uint32_t at,
 				     uint32_t end)
 {
@@ -70,8 +78,7 @@ struct ext_dir_entry_2 *ext_entry_at(const struct ext_inode *directory, uint8_t 
 
 	if (is_whole(entry, end - at))
 		return entry;
-	ext_corrupt_inode(directory, "directory entry of %u bytes, %u left in block, a name of %u",
-			  entry->rec_len, end - at, entry->name_len);
+	refuse_entry(directory, entry, end - at);
 	return NULL;
 }
 
@@ -121,9 +128,9 @@ int ext_entry_find(const struct ext_inode *directory, struct ext_slot *slot,
 
 	slot->previous = 0;
 	for (slot->at = 0; slot->at < end; slot->at += entry->rec_len) {
-		entry = ext_entry_at(directory, slot->buffer->data, slot->at, end);
-		if (!entry)
-			return -EUCLEAN;
+		entry = entry_of(slot);
+		if (!is_whole(entry, end - slot->at))
+			return refuse_entry(directory, entry, end - slot->at);
 		if (entry->inode != 0 && entry->name_len == name->length &&
 		    entry->name[last] == name->text[last] &&
 		    memcmp(entry->name, name->text, name->length) == 0)
@@ -139,9 +146,9 @@ static int find_room(const struct ext_inode *directory, struct ext_slot *slot, u
 	const struct ext_dir_entry_2 *entry;
 
 	for (slot->at = 0; slot->at < end; slot->at += entry->rec_len) {
-		entry = ext_entry_at(directory, slot->buffer->data, slot->at, end);
-		if (!entry)
-			return -EUCLEAN;
+		entry = entry_of(slot);
+		if (!is_whole(entry, end - slot->at))
+			return refuse_entry(directory, entry, end - slot->at);
 		if (entry->rec_len - used_bytes(entry) >= bytes)
 			return 0;
 	}

@@ -71,14 +71,6 @@ static int get_descriptor(const struct ext_fs *fs, uint32_t group, struct cached
 	return 0;
 }
 
-/* What a descriptor and its copy in memory both have, bytes. */
-static uint32_t copied(const struct ext_fs *fs)
-{
-	uint32_t size = fs->summary.descriptor_size;
-
-	return size < sizeof(struct ext_group_desc) ? size : sizeof(struct ext_group_desc);
-}
-
 int ext_group_read(const struct ext_fs *fs, uint32_t group, struct ext_group_desc *out)
 {
 	struct cached_block *buffer;
@@ -88,7 +80,7 @@ int ext_group_read(const struct ext_fs *fs, uint32_t group, struct ext_group_des
 	if (error)
 		return error;
 	memset(out, 0, sizeof(*out));
-	memcpy(out, descriptor, copied(fs));
+	memcpy(out, descriptor, ext_descriptor_known(fs));
 	bcache_put(buffer);
 	return 0;
 }
@@ -104,7 +96,7 @@ int ext_group_write(struct ext_fs *fs, uint32_t group, struct ext_group_desc *de
 	error = ext_change(fs, buffer);
 	if (!error) {
 		descriptor->bg_checksum = ext_group_checksum(fs, group, descriptor);
-		memcpy(place, descriptor, copied(fs));
+		memcpy(place, descriptor, ext_descriptor_known(fs));
 	}
 	bcache_put(buffer);
 	return error;
@@ -186,10 +178,16 @@ uint32_t ext_table_blocks(const struct ext_fs *fs)
 	return (bytes + fs->summary.block_size - 1) >> fs->block_shift;
 }
 
-/* The table must be inside the file system as a whole: then every inode of the group is. */
-int ext_inode_table(const struct ext_fs *fs, uint32_t group, uint64_t *table)
+/* The table must be inside the file system as a whole: then every inode of the group is. It never
+ * moves. */
+int ext_inode_table(struct ext_fs *fs, uint32_t group, uint64_t *table)
 {
+	struct ext_table *known = &fs->tables[group % EXT_TABLES];
 	struct ext_group_desc descriptor;
+
+	*table = known->block;
+	if (known->group == group + 1)
+		return 0;
 	int error = ext_group_read(fs, group, &descriptor);
 
 	if (error)
@@ -199,6 +197,7 @@ int ext_inode_table(const struct ext_fs *fs, uint32_t group, uint64_t *table)
 		return ext_corrupt(fs, "descriptors",
 				   "group %u: inode table in block %ju, outside the file system",
 				   group, *table);
+	*known = (struct ext_table){ group + 1, *table };
 	return 0;
 }
 

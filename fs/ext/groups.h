@@ -16,7 +16,7 @@ int ext_block_read(const struct ext_fs *fs, uint64_t block, enum block_purpose p
 uint32_t ext_table_blocks(const struct ext_fs *fs);
 
 /* Finds the first block of a group's inode table, checked. -EUCLEAN or the device's error. */
-int ext_inode_table(const struct ext_fs *fs, uint32_t group, uint64_t *table);
+int ext_inode_table(struct ext_fs *fs, uint32_t group, uint64_t *table);
 
 /* Copies a group's descriptor; what a small one has not is zero. ext_group_write puts it back, with
  * its checksum. */

@@ -56,41 +56,34 @@ static void fill_words(const char *text, uint32_t left, uint32_t *words, unsigne
 	}
 }
 
-static uint32_t rotate_left(uint32_t value, unsigned bits)
-{
-	return value << bits | value >> (32 - bits);
-}
+/* One of MD4's steps: `mix` is its function of the words b, c and d. Each step changes one word of
+ * the state, the last of a, d, c, b in turn. */
+#define STEP(mix, word, bits)                                                                      \
+	do {                                                                                       \
+		uint32_t next = ext_rotate_left(a + (mix) + (word), bits);                         \
+		a = d, d = c, c = b, b = next;                                                     \
+	} while (0)
 
-/* MD4's three functions of three words: choose, majority (as a sum), parity. */
-static uint32_t mix(unsigned round, uint32_t x, uint32_t y, uint32_t z)
-{
-	if (round == 0)
-		return (x & y) | (~x & z);
-	if (round == 1)
-		return (x & y) + ((x ^ y) & z);
-	return x ^ y ^ z;
-}
+/* Four steps of a round. */
+#define STEPS(mix, add, i, j, k, l, t, u, v, w)                                                    \
+	do {                                                                                       \
+		STEP(mix, words[i] + (add), t);                                                    \
+		STEP(mix, words[j] + (add), u);                                                    \
+		STEP(mix, words[k] + (add), v);                                                    \
+		STEP(mix, words[l] + (add), w);                                                    \
+	} while (0)
 
-/* Three rounds of eight steps. Each changes one word of the state, the last of a, d, c, b in turn.
- */
+/* Three rounds of eight steps, by MD4's functions: choose, majority (as a sum), parity. */
 static void stir_half_md4(uint32_t state[4], const uint32_t words[8])
 {
-	static const uint8_t order[3][8] = { { 0, 1, 2, 3, 4, 5, 6, 7 },
-					     { 1, 3, 5, 7, 0, 2, 4, 6 },
-					     { 3, 7, 2, 6, 1, 5, 0, 4 } };
-	static const uint8_t turns[3][4] = { { 3, 7, 11, 19 }, { 3, 5, 9, 13 }, { 3, 9, 11, 15 } };
-	static const uint32_t add[3] = { 0, 0x5A827999, 0x6ED9EBA1 };
-	uint32_t a = state[0], b = state[1], c = state[2], d = state[3], next;
+	uint32_t a = state[0], b = state[1], c = state[2], d = state[3];
 
-	for (unsigned step = 0; step < 24; step++) {
-		unsigned round = step / 8;
-
-		next = a + mix(round, b, c, d) + words[order[round][step % 8]] + add[round];
-		a = d;
-		d = c;
-		c = b;
-		b = rotate_left(next, turns[round][step % 4]);
-	}
+	STEPS(d ^ (b & (c ^ d)), 0, 0, 1, 2, 3, 3, 7, 11, 19);
+	STEPS(d ^ (b & (c ^ d)), 0, 4, 5, 6, 7, 3, 7, 11, 19);
+	STEPS((b & c) + ((b ^ c) & d), 0x5A827999, 1, 3, 5, 7, 3, 5, 9, 13);
+	STEPS((b & c) + ((b ^ c) & d), 0x5A827999, 0, 2, 4, 6, 3, 5, 9, 13);
+	STEPS(b ^ c ^ d, 0x6ED9EBA1, 3, 7, 2, 6, 3, 9, 11, 15);
+	STEPS(b ^ c ^ d, 0x6ED9EBA1, 1, 5, 0, 4, 3, 9, 11, 15);
 	state[0] += a;
 	state[1] += b;
 	state[2] += c;

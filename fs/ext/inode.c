@@ -191,10 +191,7 @@ static int check(const struct ext_inode *inode)
 	return 0;
 }
 
-/* The group's descriptor was checked at mount time; ext_inode_table checks it again, which costs
- * nothing, because it is in the cache. */
-int ext_inode_block(struct ext_fs *fs, uint32_t number, struct cached_block **buffer,
-		    struct ext_disk_inode_large **disk)
+int ext_inode_block(struct ext_fs *fs, uint32_t number, struct cached_block **out)
 {
 	uint32_t index, group = ext_group_of_inode(fs, number, &index);
 	uint32_t offset = index * fs->inode_size;
@@ -203,26 +200,22 @@ int ext_inode_block(struct ext_fs *fs, uint32_t number, struct cached_block **bu
 
 	if (error)
 		return error;
-	error = ext_block_read(fs, table + (offset >> fs->block_shift), BLOCK_OTHER, buffer);
-	if (error)
-		return error;
-	offset &= fs->summary.block_size - 1;
-	*disk = (struct ext_disk_inode_large *)((*buffer)->data + offset);
-	return 0;
+	return ext_block_read(fs, table + (offset >> fs->block_shift), BLOCK_OTHER, out);
 }
 
 int ext_inode_load(struct ext_fs *fs, uint32_t number, struct ext_inode *out)
 {
-	struct ext_disk_inode_large *disk;
 	struct cached_block *buffer;
 
 	/* Inode 0 does not exist: in a directory it marks an entry that is not in use. */
 	if (number == 0 || number > fs->summary.inodes)
 		return -EINVAL;
-	int error = ext_inode_block(fs, number, &buffer, &disk);
+	int error = ext_inode_block(fs, number, &buffer);
 
 	if (error)
 		return error;
+	const struct ext_disk_inode_large *disk = ext_inode_in(fs, number, buffer);
+
 	out->fs = fs;
 	out->number = number;
 	convert(disk, out);

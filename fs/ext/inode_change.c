@@ -14,24 +14,16 @@
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 
-int ext_inode_block_change(struct ext_fs *fs, uint32_t number, struct cached_block **buffer,
-			   struct ext_disk_inode_large **disk)
+int ext_inode_pin(struct ext_fs *fs, uint32_t number, struct cached_block **out)
 {
-	int error = ext_inode_block(fs, number, buffer, disk);
+	int error = ext_inode_block(fs, number, out);
 
 	if (error)
 		return error;
-	error = ext_change(fs, *buffer);
+	error = ext_change(fs, *out);
 	if (error)
-		bcache_put(*buffer);
+		bcache_put(*out);
 	return error;
-}
-
-int ext_inode_pin(struct ext_inode *inode, struct cached_block **out)
-{
-	struct ext_disk_inode_large *disk;
-
-	return ext_inode_block_change(inode->fs, inode->number, out, &disk);
 }
 
 int ext_inode_begin(struct ext_inode *inode, struct cached_block **pin)
@@ -40,7 +32,7 @@ int ext_inode_begin(struct ext_inode *inode, struct cached_block **pin)
 
 	if (error)
 		return error;
-	error = ext_inode_pin(inode, pin);
+	error = ext_inode_pin(inode->fs, inode->number, pin);
 	if (error)
 		ext_end(inode->fs);
 	return error;
@@ -140,9 +132,9 @@ static void seal(struct cached_block *buffer)
 
 	for (uint32_t left = buffer->seal_at; left != 0; left &= left - 1) {
 		uint32_t place = (uint32_t)__builtin_ctz(left);
-		struct ext_disk_inode_large *disk =
-		    (struct ext_disk_inode_large *)(buffer->data + place * fs->inode_size);
-		uint32_t checksum = ext_inode_checksum(fs, buffer->seal_seed + place, disk);
+		uint32_t number = buffer->seal_seed + place;
+		struct ext_disk_inode_large *disk = ext_inode_in(fs, number, buffer);
+		uint32_t checksum = ext_inode_checksum(fs, number, disk);
 
 		disk->first.l_i_checksum_lo = (uint16_t)checksum;
 		if (ext_inode_has(fs, disk, end))
@@ -178,14 +170,15 @@ static void note_large_file(struct ext_inode *inode)
 int ext_inode_write(struct ext_inode *inode)
 {
 	struct ext_fs *fs = inode->fs;
-	struct ext_disk_inode_large *disk;
 	struct cached_block *buffer;
 	int error = ext_begin(fs, 1);
 
 	if (error)
 		return error;
-	error = ext_inode_block_change(fs, inode->number, &buffer, &disk);
+	error = ext_inode_pin(fs, inode->number, &buffer);
 	if (!error) {
+		struct ext_disk_inode_large *disk = ext_inode_in(fs, inode->number, buffer);
+
 		put_fields(inode, &disk->first);
 		put_times(inode, disk);
 		ext_inode_changed(fs, inode->number, buffer);

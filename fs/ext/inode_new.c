@@ -91,9 +91,10 @@ static void count(struct ext_group_desc *descriptor, int change, bool is_directo
 /* Whether an inode has names, whatever its bitmap says. What is in a part of the table that counts
  * as never used may be of an older file system, but for its checksum, where it is in zeros of mkfs,
  * or by its time. */
-static bool is_live(const struct ext_fs *fs, const struct ext_group_desc *descriptor,
-		    uint32_t number, const struct ext_disk_inode_large *disk, bool never_used)
+static bool is_live(const struct ext_bitmap *bitmap, uint32_t number,
+		    const struct ext_disk_inode_large *disk, bool never_used)
 {
+	const struct ext_fs *fs = bitmap->fs;
 	uint32_t found, checksum;
 
 	if (disk->first.i_links_count == 0 || disk->first.i_dtime != 0)
@@ -102,7 +103,7 @@ static bool is_live(const struct ext_fs *fs, const struct ext_group_desc *descri
 		return true;
 	if (ext_has_checksums(fs))
 		return ext_inode_sums(fs, number, disk, &found, &checksum);
-	return descriptor->bg_flags & EXT_GROUP_INODE_ZEROED ||
+	return bitmap->descriptor.bg_flags & EXT_GROUP_INODE_ZEROED ||
 	       disk->first.i_ctime >= fs->super.s_mkfs_time;
 }
 
@@ -114,13 +115,13 @@ static int check_free(const struct ext_bitmap *bitmap, uint32_t first, uint32_t 
 
 	for (uint32_t index = first; index < first + count; index++) {
 		uint32_t number = bitmap->group * bitmap->bits + index + 1;
-		struct ext_disk_inode_large *disk;
 		struct cached_block *table;
-		int error = ext_inode_block(fs, number, &table, &disk);
-		bool live = !error && is_live(fs, &bitmap->descriptor, number, disk, never_used);
+		int error = ext_inode_block(fs, number, &table);
 
 		if (error)
 			return error;
+		bool live = is_live(bitmap, number, ext_inode_in(fs, number, table), never_used);
+
 		bcache_put(table);
 		if (!live)
 			continue;
@@ -139,15 +140,13 @@ static int get_table_block(const struct ext_bitmap *bitmap, uint32_t index,
 	uint32_t in_block = fs->summary.block_size / fs->inode_size;
 	uint32_t first = index - index % in_block, all = bitmap->bits;
 	uint32_t end = first + in_block < all ? first + in_block : all;
-	struct ext_disk_inode_large *disk;
 	uint64_t table;
 	int error;
 
 	if (first < all - unused_inodes(fs, &bitmap->descriptor) ||
 	    ext_bits_find(bitmap->buffer->data, NULL, first, end, true) < end) {
 		error = check_free(bitmap, index, 1, false);
-		return error ? error
-			     : ext_inode_block(fs, bitmap->group * all + index + 1, out, &disk);
+		return error ? error : ext_inode_block(fs, bitmap->group * all + index + 1, out);
 	}
 	error = check_free(bitmap, first, end - first, true);
 	if (!error)
@@ -254,7 +253,6 @@ int ext_inode_new(const struct ext_inode *directory, uint16_t mode, const struct
 {
 	struct ext_fs *fs = directory->fs;
 	bool is_directory = mode >> 12 == EXT_TYPE_DIRECTORY;
-	struct ext_disk_inode_large *disk;
 	struct cached_block *table;
 	uint32_t number;
 	int error = take_inode(directory, is_directory, &number, &table);
@@ -264,10 +262,8 @@ int ext_inode_new(const struct ext_inode *directory, uint16_t mode, const struct
 	fs->super.s_free_inodes_count--;
 	fs->super_changed = true;
 	fill_in(out, directory, number, mode, like);
-	bcache_put(table);
-	error = ext_inode_block(fs, number, &table, &disk);
-	if (error)
-		return error;
+	struct ext_disk_inode_large *disk = ext_inode_in(fs, number, table);
+
 	memset(disk, 0, fs->inode_size);
 	if (fs->inode_size > EXT_OLD_INODE_SIZE)
 		disk->i_extra_isize = sizeof(*disk) - EXT_OLD_INODE_SIZE;
@@ -277,9 +273,9 @@ int ext_inode_new(const struct ext_inode *directory, uint16_t mode, const struct
 }
 
 /* The inode on disk has a time of its end, and no links. */
-static void bury(struct ext_inode *inode, struct ext_disk_inode_large *disk,
-		 struct cached_block *table)
+static void bury(struct ext_inode *inode, struct cached_block *table)
 {
+	struct ext_disk_inode_large *disk = ext_inode_in(inode->fs, inode->number, table);
 	uint32_t now = ext_now_seconds(inode->fs);
 
 	disk->first.i_links_count = 0;
@@ -303,10 +299,9 @@ static int give_back(struct ext_inode *inode, uint32_t group, uint32_t index)
 int ext_inode_free(struct ext_inode *inode)
 {
 	struct ext_fs *fs = inode->fs;
-	struct ext_disk_inode_large *disk;
 	struct cached_block *table;
 	uint32_t index, group = ext_group_of_inode(fs, inode->number, &index);
-	int error = ext_inode_block_change(fs, inode->number, &table, &disk);
+	int error = ext_inode_pin(fs, inode->number, &table);
 
 	if (error)
 		return error;
@@ -318,7 +313,7 @@ int ext_inode_free(struct ext_inode *inode)
 		error = 0; /* it stays in use until e2fsck */
 	}
 	if (!error)
-		bury(inode, disk, table);
+		bury(inode, table);
 	bcache_put(table);
 	return error;
 }

@@ -20,13 +20,12 @@ static inline bool ext_inode_has(const struct ext_fs *fs, const struct ext_disk_
 /* The first block of an inode's group, where goes what has no better place. */
 uint64_t ext_inode_goal(const struct ext_inode *inode);
 
-/* The block of the inode table that has an inode, and the inode in it. */
-int ext_inode_block(struct ext_fs *fs, uint32_t number, struct cached_block **buffer,
-		    struct ext_disk_inode_large **disk);
+/* The block of the inode table that has an inode. */
+int ext_inode_block(struct ext_fs *fs, uint32_t number, struct cached_block **out);
 
-/* The same to change it: the block is part of the transaction. */
-int ext_inode_block_change(struct ext_fs *fs, uint32_t number, struct cached_block **buffer,
-			   struct ext_disk_inode_large **disk);
+/* The same to change it: the block is part of the transaction, so that ext_inode_write cannot fail
+ * while the caller has it; bcache_put ends that. */
+int ext_inode_pin(struct ext_fs *fs, uint32_t number, struct cached_block **out);
 
 /* ext_inode_read without the checks of contents: for inodes without links. */
 int ext_inode_load(struct ext_fs *fs, uint32_t number, struct ext_inode *out);
@@ -40,13 +39,18 @@ static inline uint32_t ext_inode_place(const struct ext_fs *fs, uint32_t number)
 	return index & (fs->summary.block_size / fs->inode_size - 1);
 }
 
+/* The inode in its block. */
+static inline struct ext_disk_inode_large *ext_inode_in(const struct ext_fs *fs, uint32_t number,
+							const struct cached_block *buffer)
+{
+	uint32_t offset = ext_inode_place(fs, number) * fs->inode_size;
+
+	return (struct ext_disk_inode_large *)(buffer->data + offset);
+}
+
 /* An inode in a block of the table was changed: it gets its checksum when the block goes to the
  * disk or into the journal, once for all changes. */
 void ext_inode_changed(const struct ext_fs *fs, uint32_t number, struct cached_block *buffer);
-
-/* Makes the inode's block of the disk part of the transaction, so that ext_inode_write cannot fail
- * while the caller has it; bcache_put ends that. */
-int ext_inode_pin(struct ext_inode *inode, struct cached_block **out);
 
 /* A change of one inode begins, with the inode pinned; and ends. Returns the first of `error`, what
  * came before, and what fails now. */

@@ -16,7 +16,6 @@ int ext_link(struct ext_inode *directory, const char *name, uint32_t length,
 	const struct ext_name wanted = { name, length };
 	struct ext_names_change change;
 	struct ext_slot slot;
-	bool tried = false;
 	int error = ext_name_check(directory, &wanted);
 
 	if (!error)
@@ -25,20 +24,17 @@ int ext_link(struct ext_inode *directory, const char *name, uint32_t length,
 		error = -ENOENT; /* it is an orphan */
 	if (error)
 		return error;
-	do {
-		error = ext_names_begin(&change, directory, inode, NULL, NULL);
-		if (error)
-			return error;
-		error = ext_name_room(directory, &wanted, &slot);
-		if (!error) {
-			ext_name_put(directory, &slot, &wanted, inode);
-			ext_links_more(inode);
-			ext_touch_inode(inode);
-			ext_touch(directory);
-		}
-		error = ext_names_end(&change, error);
-	} while (ext_names_again(directory->fs, error, &tried));
-	return error;
+	error = ext_names_begin(&change, directory, inode, NULL, NULL);
+	if (error)
+		return error;
+	error = ext_name_room(directory, &wanted, &slot);
+	if (!error) {
+		ext_name_put(directory, &slot, &wanted, inode);
+		ext_links_more(inode);
+		ext_touch_inode(inode);
+		ext_touch(directory);
+	}
+	return ext_names_end(&change, error);
 }
 
 /* The part of a removal that may fail comes first, and ends with the inode's link. */

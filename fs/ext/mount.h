@@ -23,6 +23,13 @@ struct ext_own {
 	uint64_t first, end;
 };
 
+/* Where the inode table of a group is, as ext_inode_table found it. */
+struct ext_table {
+	uint32_t group; /* plus 1; 0: none */
+	uint64_t block;
+};
+
+#define EXT_TABLES  16
 #define EXT_PENDING 64
 #define EXT_WINDOWS 16
 #define EXT_BAD	    128
@@ -42,6 +49,7 @@ struct ext_fs {
 	uint32_t own_count;
 	unsigned own_order;
 	uint32_t wrong_group; /* the first whose tables are something else's, plus 1; 0: none */
+	struct ext_table tables[EXT_TABLES]; /* those used lately: that of group n is in n mod 16 */
 
 	struct ext_options options;
 	bool writable;		 /* was mounted to be written */
@@ -58,6 +66,7 @@ struct ext_fs {
 	struct cached_block *super_buffer;
 	struct ext_pending pending[EXT_PENDING];
 	unsigned pending_count;
+	uint64_t pending_blocks; /* in all of them */
 	struct ext_window windows[EXT_WINDOWS];
 	unsigned next_window;
 	/* Bitmaps that contradict themselves (ext_bitmap_is_bad): group * 2 + its kind. The
@@ -80,6 +89,14 @@ static inline bool ext_has_ro_compat(const struct ext_fs *fs, uint32_t feature)
 	return (fs->super.s_feature_ro_compat & feature) != 0;
 }
 
+/* What a descriptor on the disk and its copy in memory both have, bytes. */
+static inline uint32_t ext_descriptor_known(const struct ext_fs *fs)
+{
+	uint32_t size = fs->summary.descriptor_size;
+
+	return size < sizeof(struct ext_group_desc) ? size : sizeof(struct ext_group_desc);
+}
+
 /* Whether metadata has checksums (metadata_csum). */
 static inline bool ext_has_checksums(const struct ext_fs *fs)
 {
@@ -90,6 +107,21 @@ static inline bool ext_has_checksums(const struct ext_fs *fs)
 static inline bool ext_has_group_checksums(const struct ext_fs *fs)
 {
 	return ext_has_checksums(fs) || ext_has_ro_compat(fs, EXT_RO_COMPAT_GDT_CSUM);
+}
+
+/* Numbers of the superblock whose upper half belongs to another field without 64bit. */
+static inline uint64_t ext_halves(const struct ext_fs *fs, uint32_t low, uint32_t high)
+{
+	return ext_has_incompat(fs, EXT_INCOMPAT_64BIT) ? low | (uint64_t)high << 32 : low;
+}
+
+/* Free blocks, but where the bitmap is damaged: those that the open transaction has freed, too. */
+static inline uint64_t ext_free_blocks(const struct ext_fs *fs)
+{
+	uint64_t blocks =
+	    ext_halves(fs, fs->super.s_free_blocks_count_lo, fs->super.s_free_blocks_count_hi);
+
+	return blocks > fs->unusable ? blocks - fs->unusable : 0;
 }
 
 /* Says on the console what is wrong with the contents of the disk: "hdc: group 3: ...". Returns

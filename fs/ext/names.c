@@ -63,8 +63,8 @@ static int find_in_blocks(const struct ext_inode *directory, const struct ext_na
 	return result;
 }
 
-int ext_name_find(const struct ext_inode *directory, const struct ext_name *name,
-		  struct ext_slot *slot)
+static int find_name(const struct ext_inode *directory, const struct ext_name *name,
+		     struct ext_slot *slot)
 {
 	if (ext_is_dots(name))
 		return find_in_blocks(directory, name, 1, slot);
@@ -98,7 +98,7 @@ int ext_find(const struct ext_inode *directory, const char *name, uint32_t lengt
 		return -ENOTDIR;
 	if (length > EXT_NAME_MAX)
 		return -ENAMETOOLONG;
-	int error = length == 0 ? -ENOENT : ext_name_find(directory, &wanted, &slot);
+	int error = length == 0 ? -ENOENT : find_name(directory, &wanted, &slot);
 
 	if (error)
 		return error;
@@ -148,7 +148,7 @@ static int change_slot(struct ext_fs *fs, struct ext_slot *slot)
 int ext_name_own(const struct ext_inode *directory, const struct ext_name *name,
 		 const struct ext_inode *inode, struct ext_slot *slot)
 {
-	int error = ext_name_find(directory, name, slot);
+	int error = find_name(directory, name, slot);
 
 	if (error)
 		return error;

@@ -27,7 +27,7 @@ static int add_inode(struct ext_names_change *change, struct ext_inode *inode)
 			return 0;
 	if (!inode)
 		return 0;
-	int error = ext_inode_pin(inode, &change->blocks[change->count]);
+	int error = ext_inode_pin(inode->fs, inode->number, &change->blocks[change->count]);
 
 	if (!error)
 		change->inodes[change->count++] = inode;
@@ -57,15 +57,6 @@ int ext_names_end(struct ext_names_change *change, int error)
 	}
 	ext_end(change->fs);
 	return error;
-}
-
-/* Once: what failed has itself freed what it had allocated. */
-bool ext_names_again(struct ext_fs *fs, int error, bool *tried)
-{
-	if (error != -ENOSPC || *tried)
-		return false;
-	*tried = ext_commit_for_space(fs);
-	return *tried;
 }
 
 void ext_touch_inode(struct ext_inode *inode)

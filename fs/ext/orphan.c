@@ -17,13 +17,12 @@
 /* Sets where the list goes on after an inode. */
 static int set_next(struct ext_fs *fs, uint32_t number, uint32_t next)
 {
-	struct ext_disk_inode_large *disk;
 	struct cached_block *buffer;
-	int error = ext_inode_block_change(fs, number, &buffer, &disk);
+	int error = ext_inode_pin(fs, number, &buffer);
 
 	if (error)
 		return error;
-	disk->first.i_dtime = next;
+	ext_inode_in(fs, number, buffer)->first.i_dtime = next;
 	ext_inode_changed(fs, number, buffer);
 	bcache_put(buffer);
 	return 0;
@@ -40,15 +39,14 @@ int ext_orphan_check(const struct ext_fs *fs, uint32_t number)
 
 static int get_next(struct ext_fs *fs, uint32_t number, uint32_t *next)
 {
-	struct ext_disk_inode_large *disk;
 	struct cached_block *buffer;
 	int error = ext_orphan_check(fs, number);
 
 	if (!error)
-		error = ext_inode_block(fs, number, &buffer, &disk);
+		error = ext_inode_block(fs, number, &buffer);
 	if (error)
 		return error;
-	*next = disk->first.i_dtime;
+	*next = ext_inode_in(fs, number, buffer)->first.i_dtime;
 	bcache_put(buffer);
 	return 0;
 }

@@ -194,6 +194,7 @@ static int find_group(struct ext_fs *fs, uint32_t group)
 int ext_own_find(struct ext_fs *fs)
 {
 	ext_own_forget(fs);
+	memset(fs->tables, 0, sizeof(fs->tables)); /* a replay may have brought other descriptors */
 	fs->wrong_group = 0;
 	int error = add_copies(fs);
 

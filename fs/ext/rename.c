@@ -186,13 +186,8 @@ int ext_rename(struct ext_inode *from, const char *name, uint32_t length, struct
 {
 	struct end old = { .directory = from, .name = { name, length }, .inode = inode };
 	struct end new = { .directory = to, .name = { new_name, new_length }, .inode = replaced };
-	bool tried = false;
-	int error;
 
-	do
-		error = move(&old, &new, false);
-	while (ext_names_again(from->fs, error, &tried));
-	return error;
+	return move(&old, &new, false);
 }
 
 int ext_exchange(struct ext_inode *from, const char *name, uint32_t length, struct ext_inode *inode,

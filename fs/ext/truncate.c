@@ -182,7 +182,6 @@ int ext_allocate(struct ext_inode *inode, uint64_t logical, uint64_t count, bool
 	struct ext_fs *fs = inode->fs;
 	uint64_t limit = ext_size_limit(inode) >> fs->block_shift;
 	uint64_t end = logical + count;
-	bool waited = false;
 	int error = 0;
 
 	if (!ext_is_regular(inode))
@@ -194,15 +193,8 @@ int ext_allocate(struct ext_inode *inode, uint64_t logical, uint64_t count, bool
 		return -EOPNOTSUPP;
 	if (!keep_size && end << fs->block_shift > inode->size)
 		error = ext_zero_gap(inode);
-	while (logical < end && !error) {
+	while (logical < end && !error)
 		error = allocate_piece(inode, &logical, end, keep_size);
-		if (!error)
-			waited = false;
-		else if (error == -ENOSPC && !waited && ext_commit_for_space(fs)) {
-			waited = true; /* once: what failed has freed blocks, too */
-			error = 0;
-		}
-	}
 	return error;
 }
 

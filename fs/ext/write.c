@@ -283,13 +283,12 @@ int ext_zero_gap(struct ext_inode *inode)
 	return error ? error : ext_settle(inode->fs);
 }
 
-/* When the disk is full, a commit may free blocks; and half as much leaves some for the map. So
- * each -ENOSPC halves what is tried, a single byte is tried again once, and the loop ends. */
+/* When the disk is full, half as much leaves some blocks for the map: so each -ENOSPC halves what
+ * is tried. */
 int ext_write(struct ext_inode *inode, uint64_t offset, const void *data, uint32_t length)
 {
 	uint64_t limit = ext_size_limit(inode);
 	uint32_t done = 0, most = length;
-	bool is_last = false;
 
 	if (!ext_is_regular(inode) || length > INT32_MAX)
 		return -EINVAL;
@@ -308,10 +307,8 @@ int ext_write(struct ext_inode *inode, uint64_t offset, const void *data, uint32
 
 		if (part > 0) {
 			done += (uint32_t)part;
-		} else if (part == -ENOSPC && (rest > 1 || !is_last)) {
-			ext_commit_for_space(inode->fs);
-			is_last = rest == 1;
-			most = (rest + 1) / 2;
+		} else if (part == -ENOSPC && rest > 1) {
+			most = rest / 2;
 		} else {
 			error = (int)part;
 		}
