@@ -1,11 +1,11 @@
-/* What makes several blocks of metadata one change, in the journal or without one. */
+/* Changes of metadata: several blocks become one, in the journal or without one. */
 #pragma once
 
 #include "fs/ext/mount.h"
 
 /* A change of at most `blocks` blocks begins, and ends: journal_begin and journal_end, or nothing
  * where there is no journal. -EROFS on a mount that is read-only. Before it begins, a commit gives
- * blocks back that were freed, if they are needed: after -ENOSPC it is no use to try again. */
+ * blocks back that were freed, if few are left: after -ENOSPC there is no need to try again. */
 int ext_begin(struct ext_fs *fs, uint32_t blocks);
 void ext_end(struct ext_fs *fs);
 
