@@ -83,15 +83,19 @@ static void move_name(struct end *from, struct end *to)
 	ext_name_drop(from->directory, &from->slot);
 	if (to->inode && ext_is_directory(to->inode))
 		ext_links_fewer(to->directory);
-	move_up(from, to);
-	ext_touch(from->directory);
-	ext_touch(to->directory);
-	ext_touch_inode(from->inode);
+}
+
+static void exchange_names(struct end *one, struct end *other)
+{
+	ext_name_set(one->directory, &one->slot, other->inode);
+	ext_name_set(other->directory, &other->slot, one->inode);
+	move_up(other, one);
+	ext_touch_inode(other->inode);
 }
 
 /* Room for the new name comes first: making it may move entries. The link of what is replaced comes
  * last, because it cannot be undone. */
-static int prepare_move(struct end *from, struct end *to)
+static int prepare(struct end *from, struct end *to, bool exchange)
 {
 	int error = prepare_name(to);
 
@@ -99,7 +103,9 @@ static int prepare_move(struct end *from, struct end *to)
 		error = prepare_name(from);
 	if (!error)
 		error = prepare_up(from, to);
-	if (!error && to->inode)
+	if (!error && exchange)
+		error = prepare_up(to, from);
+	else if (!error && to->inode)
 		error = ext_link_gone(to->inode);
 	return error;
 }
@@ -128,31 +134,6 @@ static int check_exchange(const struct end *one, const struct end *other)
 	return ext_links_check(ext_is_directory(one->inode) ? other->directory : one->directory);
 }
 
-static int prepare_exchange(struct end *one, struct end *other)
-{
-	int error = prepare_name(one);
-
-	if (!error)
-		error = prepare_name(other);
-	if (!error)
-		error = prepare_up(one, other);
-	if (!error)
-		error = prepare_up(other, one);
-	return error;
-}
-
-static void exchange_names(struct end *one, struct end *other)
-{
-	ext_name_set(one->directory, &one->slot, other->inode);
-	ext_name_set(other->directory, &other->slot, one->inode);
-	move_up(one, other);
-	move_up(other, one);
-	ext_touch(one->directory);
-	ext_touch(other->directory);
-	ext_touch_inode(one->inode);
-	ext_touch_inode(other->inode);
-}
-
 /* One change, of whichever kind. */
 static int move(struct end *from, struct end *to, bool exchange)
 {
@@ -168,16 +149,21 @@ static int move(struct end *from, struct end *to, bool exchange)
 	error = ext_names_begin(&change, from->directory, to->directory, from->inode, to->inode);
 	if (error)
 		return error;
-	error = exchange ? prepare_exchange(from, to) : prepare_move(from, to);
+	error = prepare(from, to, exchange);
 	if (error) {
 		put_back(from);
 		put_back(to);
-	} else if (exchange) {
-		exchange_names(from, to);
-	} else {
-		move_name(from, to);
+		return ext_names_end(&change, error);
 	}
-	return ext_names_end(&change, error);
+	if (exchange)
+		exchange_names(from, to);
+	else
+		move_name(from, to);
+	move_up(from, to);
+	ext_touch(from->directory);
+	ext_touch(to->directory);
+	ext_touch_inode(from->inode);
+	return ext_names_end(&change, 0);
 }
 
 int ext_rename(struct ext_inode *from, const char *name, uint32_t length, struct ext_inode *inode,
