@@ -99,6 +99,7 @@ static uint32_t wake_count(uint32_t argument)
 	return (int32_t)argument > 0 ? argument & INT32_MAX : 1;
 }
 
+/* FUTEX_WAKE and FUTEX_WAKE_BITSET. */
 static int futex_wake_bits(const struct trap_frame *frame, uint32_t bits)
 {
 	return wake_and_move(futex_key(frame->ebx, frame->ecx), bits, wake_count(frame->edx), 0,
@@ -129,11 +130,13 @@ static int32_t signed_bits(uint32_t order, unsigned first)
 	return (int32_t)(order << (20 - first)) >> 20;
 }
 
+/* Are its operation and its comparison some that there are? */
 static bool is_known(uint32_t order)
 {
 	return (order >> 28 & 7) <= XOR && (order >> 24 & 15) <= AT_LEAST;
 }
 
+/* The word after the operation. */
 static uint32_t wake_op_changed(uint32_t word, uint32_t order)
 {
 	uint32_t number = signed_bits(order, 12);
@@ -153,6 +156,7 @@ static uint32_t wake_op_changed(uint32_t word, uint32_t order)
 	return word ^ number;
 }
 
+/* Does the comparison hold of what the word was? */
 static bool wake_op_holds(int32_t word, uint32_t order)
 {
 	int32_t number = signed_bits(order, 0);
@@ -259,6 +263,7 @@ static int futex_sleep(const struct trap_frame *frame, uint32_t bits, uint64_t d
 	return waiter.is_woken ? 0 : result;
 }
 
+/* FUTEX_WAIT and FUTEX_WAIT_BITSET; a signal without a handler makes the call again. */
 static int futex_wait(const struct trap_frame *frame, enum time_format format, uint32_t bits)
 {
 	uint64_t deadline;
@@ -272,6 +277,7 @@ static int futex_wait(const struct trap_frame *frame, enum time_format format, u
 	return is_timed ? -ERESTART_SLEEP : result;
 }
 
+/* Operations of locks: only FUTEX_LOCK_PI has a time. */
 static int futex_lock_timed(struct trap_frame *frame, enum time_format format)
 {
 	uint32_t operation = frame->ecx & ~FUTEX_FLAGS;
@@ -290,6 +296,8 @@ static bool is_there(const struct trap_frame *frame, uint32_t address)
 	return frame->ecx & FUTEX_PRIVATE || copy_from_user(&value, address, sizeof(value)) == 0;
 }
 
+/* What is wrong with the arguments is said before the operation looks at the word; the order is
+ * Linux's. */
 static int futex(struct trap_frame *frame, enum time_format format)
 {
 	uint32_t operation = frame->ecx & ~FUTEX_FLAGS, value;

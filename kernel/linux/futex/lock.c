@@ -68,6 +68,7 @@ static void return_futex_loans(struct task *task)
 	sched_donate(task, lent);
 }
 
+/* Of the waiters of a word: the one that gets the lock next, or NULL. */
 static struct lock_waiter *highest_futex_waiter(struct futex_key key)
 {
 	struct lock_waiter *best = NULL;
@@ -81,21 +82,25 @@ static struct lock_waiter *highest_futex_waiter(struct futex_key key)
 
 /* ---- changes of the word ---- */
 
+/* Takes a free word. */
 static uint32_t tried(uint32_t word, uint32_t task)
 {
 	return word & FUTEX_OWNER ? word : word | task;
 }
 
+/* Takes it, or says that somebody waits, so that the owner unlocks by a call. */
 static uint32_t locked(uint32_t word, uint32_t task)
 {
 	return word & FUTEX_OWNER ? word | FUTEX_WAITERS : word | task;
 }
 
+/* Makes it the next owner's, or 0; not if it is another task's meanwhile. */
 static uint32_t unlocked(uint32_t word, uint32_t next)
 {
 	return (word & FUTEX_OWNER) == (uint32_t)current->pid ? next : word;
 }
 
+/* Only reads the word. */
 static uint32_t same(uint32_t word, uint32_t unused)
 {
 	return word;
@@ -128,6 +133,8 @@ static int lock_wait(struct trap_frame *frame, struct task *owner, uint64_t dead
 	return frame->error_code; /* the call's number */
 }
 
+/* FUTEX_LOCK_PI, or without `waits` FUTEX_TRYLOCK_PI. -EDEADLK for the owner itself, -ESRCH if the
+ * owner does not exist. */
 static int word_lock(struct trap_frame *frame, bool waits, uint64_t deadline)
 {
 	for (;;) {
@@ -148,6 +155,7 @@ static int word_lock(struct trap_frame *frame, bool waits, uint64_t deadline)
 	}
 }
 
+/* The others wait for the new owner from now on, and lend it their priority. */
 static void word_hand_over(struct lock_waiter *to)
 {
 	bool enabled = interrupts_disable();

@@ -1,4 +1,14 @@
-/* System calls that wait for one of many files: poll and select. */
+/*
+ * Waiting for one of many files: poll, select, and their forms with a mask and a finer time; and
+ * the wait itself, which epoll shares.
+ *
+ *	poll_wait_for	scans once; then joins the queues of all files, and scans after each wake-up
+ *	  scan_poll	looks at an array of descriptors and events	poll, ppoll
+ *	  scan_select	looks at three sets of bits			select, pselect6
+ *
+ * A signal ends a wait. If it has no handler, the call is made again and waits until the same time
+ * (signals.resume_ns). poll(2), select(2).
+ */
 #include "fs/files.h"
 #include "kernel/abi/poll.h"
 #include "kernel/abi/signal_handler.h"
@@ -20,6 +30,8 @@ _Static_assert(FILES_MAX * POLL_QUEUES * sizeof(struct waiter) <= PAGE_SIZE << M
 	       "room for waiters");
 _Static_assert(FILES_MAX * sizeof(struct file *) <= PAGE_SIZE, "room for files");
 
+/* A file without a poll operation never waits. RDNORM and WRNORM are the same as IN and OUT here.
+ */
 uint32_t poll_file(struct file *file, uint32_t wanted, struct poll_table *table)
 {
 	uint32_t ready = file->ops->poll ? file->ops->poll(file, table) : POLLIN | POLLOUT;
@@ -29,6 +41,8 @@ uint32_t poll_file(struct file *file, uint32_t wanted, struct poll_table *table)
 	return ready & (wanted | POLLERR | POLLHUP);
 }
 
+/* The same for a descriptor; POLLNVAL if it is not open. The file is held while the table waits for
+ * it, because another task of the program may close it. */
 static uint32_t poll_look(uint32_t descriptor, uint32_t wanted, struct poll_table *table)
 {
 	struct file *file = file_opened(files_get(current->process->files, descriptor));
@@ -42,6 +56,8 @@ static uint32_t poll_look(uint32_t descriptor, uint32_t wanted, struct poll_tabl
 	return poll_file(file, wanted, table);
 }
 
+/* Joins the files' queues, scans, and waits until one of them is woken, which need not mean that a
+ * file is ready. 0: it was woken for nothing. */
 static int wait_once(poll_scanner *scan, void *context, struct poll_table *table, uint64_t deadline)
 {
 	table->count = 0;
@@ -100,11 +116,13 @@ int poll_wait_for(poll_scanner *scan, void *context, uint32_t count, uint64_t de
 
 /* ---- poll ---- */
 
+/* What poll was called with. */
 struct poll_request {
 	uint32_t address; /* of the program's array */
 	uint32_t count;
 };
 
+/* A poll_scanner. Each scan writes all results to the program; the last one counts. */
 static int scan_poll(void *context, struct poll_table *table)
 {
 	const struct poll_request *request = context;
@@ -149,6 +167,7 @@ SYSCALL(168, sys_poll, "pdd", poll_until(NULL, frame, poll_deadline(frame->edx))
 
 enum { READ, WRITE, EXCEPT, SETS };
 
+/* What select was called with. A set has a bit for each descriptor, the lowest first. */
 struct select_request {
 	uint32_t count;	    /* descriptors */
 	uint32_t set[SETS]; /* user addresses, or 0 */
@@ -176,6 +195,8 @@ static int select_note(struct select_request *request, unsigned set, uint32_t de
 	return 1;
 }
 
+/* A poll_scanner: one look at a file answers for all three sets. A descriptor that is not open is
+ * an error of the call. */
 static int scan_select(void *context, struct poll_table *table)
 {
 	struct select_request *request = context;
@@ -197,6 +218,7 @@ static int scan_select(void *context, struct poll_table *table)
 	return total;
 }
 
+/* A set at address 0 is empty. */
 static int fetch_sets(struct select_request *request)
 {
 	for (unsigned i = 0; i < SETS; i++)
@@ -206,6 +228,7 @@ static int fetch_sets(struct select_request *request)
 	return 0;
 }
 
+/* The sets of what is ready replace those of the program. */
 static int give_sets(struct select_request *request)
 {
 	for (unsigned i = 0; i < SETS; i++)
@@ -317,6 +340,7 @@ static int wait_with(const struct trap_frame *frame, uint32_t time, enum time_fo
 
 SYSCALL(142, sys__newselect, "dpppp", wait_with(frame, frame->edi, TIMEVAL, 0, select_until))
 
+/* The mask's size is checked only if there is a mask. */
 static int ppoll(const struct trap_frame *frame, enum time_format format)
 {
 	if (frame->esi && frame->edi != SIGNAL_MASK_SIZE)

@@ -62,6 +62,7 @@ static struct watch *item_at(struct list *link)
 
 /* ---- items ---- */
 
+/* Leaving a queue that was not joined does nothing. */
 static void leave_queues(struct watch *item)
 {
 	for (unsigned i = 0; i < POLL_QUEUES; i++)
@@ -75,6 +76,7 @@ static void watch_mark(struct watch *item)
 	wait_wake(&item->epoll->ready);
 }
 
+/* One function for each place: it finds its item by where the waiter is in it. */
 static void mark_first(struct waiter *waiter)
 {
 	watch_mark(list_entry(waiter, struct watch, places[0]));
@@ -125,6 +127,7 @@ static void epoll_unwatch(struct file *file)
 	interrupts_restore(enabled);
 }
 
+/* With interrupts disabled. The file finds the item when it is closed. */
 static void watch_attach(struct epoll *epoll, struct watch *item)
 {
 	item->epoll = epoll;
@@ -180,6 +183,7 @@ static int epoll_collect(struct epoll *epoll, struct linux_epoll_event *events, 
 	return count;
 }
 
+/* An epoll can be read when it would give an event. */
 static uint32_t epoll_poll(struct file *file, struct poll_table *table)
 {
 	struct epoll *epoll = file->private;
@@ -239,12 +243,14 @@ struct chains {
 	uint32_t length, paths;
 };
 
+/* The chains that go on through one more epoll. */
 static void add_chains(struct chains *to, struct chains more)
 {
 	to->length = more.length >= to->length ? more.length + 1 : to->length;
 	to->paths += more.paths;
 }
 
+/* Through the epolls that watch this one. */
 static struct chains chains_up(const struct epoll *epoll, uint32_t limit)
 {
 	struct chains chains = { 1, 1 };
@@ -265,6 +271,7 @@ static bool is_below(const struct epoll *epoll, const struct epoll *sought)
 	return found;
 }
 
+/* Through those that it watches. */
 static struct chains chains_down(const struct epoll *epoll, uint32_t limit)
 {
 	struct chains chains = { 1, 1 };
@@ -369,6 +376,7 @@ struct epoll_request {
 	int room;	  /* events */
 };
 
+/* A poll_scanner: one queue, the epoll's own. */
 static int epoll_scan(void *context, struct poll_table *table)
 {
 	const struct epoll_request *request = context;
@@ -382,6 +390,7 @@ static int epoll_scan(void *context, struct poll_table *table)
 	return count;
 }
 
+/* A poll_call; at most EVENTS events come at a time. */
 static int epoll_wait(struct file *file, const struct trap_frame *frame, uint64_t deadline)
 {
 	int32_t room = frame->edx;

@@ -16,6 +16,7 @@ static struct pool event_pool = POOL_INITIALIZER(struct event_counter);
 /* One of the two, with interrupts disabled. False: it must wait. */
 typedef bool event_step(struct event_counter *event, uint64_t *number);
 
+/* Gives all, or 1 of a semaphore. */
 static bool event_take(struct event_counter *event, uint64_t *number)
 {
 	*number = event->is_semaphore && event->count ? 1 : event->count;
@@ -23,6 +24,7 @@ static bool event_take(struct event_counter *event, uint64_t *number)
 	return *number > 0;
 }
 
+/* The sum stays below 2^64 - 1. */
 static bool event_add(struct event_counter *event, uint64_t *number)
 {
 	if (*number > COUNT_MAX - event->count)
@@ -31,6 +33,7 @@ static bool event_add(struct event_counter *event, uint64_t *number)
 	return true;
 }
 
+/* The other side may go on afterwards: both wait in one queue. */
 static int event_change(struct file *file, event_step *step, uint64_t *number)
 {
 	struct event_counter *event = file->private;
@@ -71,6 +74,7 @@ static int event_write(struct file *file, struct buffer *from, uint64_t offset)
 	return error ? error : (int)sizeof(number);
 }
 
+/* It can be written as long as 1 more fits. */
 static uint32_t event_poll(struct file *file, struct poll_table *table)
 {
 	struct event_counter *event = file->private;
@@ -92,6 +96,7 @@ static const struct file_ops event_ops = {
 	.is_stream = true,
 };
 
+/* EFD_NONBLOCK and EFD_CLOEXEC are open's flags. */
 static int event_create(uint32_t count, uint32_t flags)
 {
 	static struct anonymous kind = { .kind = "[eventfd]" };

@@ -50,6 +50,7 @@ static int send_transfer(struct socket *socket, struct transfer *transfer, uint3
 	return error ? error : end_send(socket, socket_send(socket, transfer), transfer->flags);
 }
 
+/* sendto(2), and send(2) with no name. */
 static int send_to(struct socket *socket, const uint32_t *words)
 {
 	struct transfer transfer;
@@ -85,6 +86,7 @@ static int message_from_user(uint32_t address, struct linux_message *message,
 	return vectors_from_user(vectors, message->vectors, message->count);
 }
 
+/* The first piece is empty: the vectors follow it. */
 static struct transfer transfer_of_message(struct linux_message *message,
 					   const struct vectors *vectors, uint32_t flags)
 {
@@ -95,6 +97,7 @@ static struct transfer transfer_of_message(struct linux_message *message,
 	return transfer;
 }
 
+/* sendmsg(2). */
 static int send_message_call(struct socket *socket, const uint32_t *words)
 {
 	struct linux_message message;
@@ -131,11 +134,13 @@ static int receive_message_call(struct socket *socket, const uint32_t *words)
 
 /* ---- names and options ---- */
 
+/* getsockname(2): of an accepted socket it is the listener's name. */
 static int give_own_name(struct socket *socket, const uint32_t *words)
 {
 	return socket_give_name(&socket->name, words[1], words[2]);
 }
 
+/* getpeername(2), also when the peer has been closed. */
 static int give_peer_name(struct socket *socket, const uint32_t *words)
 {
 	return socket->is_connected ? socket_give_name(&socket->peer_name, words[1], words[2])
@@ -243,6 +248,7 @@ static int create_pair(const uint32_t *words)
 	return error;
 }
 
+/* socket(2) and socketpair(2). */
 static int new_socket(bool is_pair, const uint32_t *words)
 {
 	struct file *file;
@@ -303,6 +309,7 @@ static const struct {
 	[ACCEPT4] = { 4, socket_accept },
 };
 
+/* The file is the open one of words[0], held; or NULL. */
 static int call_socket(struct file *file, unsigned number, const uint32_t *words)
 {
 	if (!file || file->ops != &socket_ops)
@@ -310,6 +317,7 @@ static int call_socket(struct file *file, unsigned number, const uint32_t *words
 	return socket_calls[number].call(file->private, words);
 }
 
+/* The older way: EBX is the number, ECX the address of the words. */
 SYSCALL_DEFINE(102, sys_socketcall, "dp")
 {
 	uint32_t words[6] = { 0 }, number = frame->ebx;

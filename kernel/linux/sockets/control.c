@@ -26,6 +26,7 @@ static struct socket *socket_of_file(const struct file *file)
 	return file && inode_is(file->inode, S_IFSOCK) ? file->private : NULL;
 }
 
+/* Only sockets can make a circle, but any file can end one. */
 static void count_in_flight(const struct file *file, int change)
 {
 	files_in_flight += change;
@@ -33,6 +34,7 @@ static void count_in_flight(const struct file *file, int change)
 		socket_of_file(file)->in_flight += change;
 }
 
+/* The message has room for it. */
 void message_add_file(struct message *message, struct file *file)
 {
 	message->files[message->file_count++] = file;
@@ -126,6 +128,7 @@ static void give_control(struct linux_message *control, const void *part, uint32
 	control->control_length -= length;
 }
 
+/* Nobody can be anything but root. */
 static void give_credentials(int32_t pid, struct linux_message *control)
 {
 	const struct {

@@ -102,6 +102,7 @@ transfer_move(struct transfer *transfer, char *bytes, uint32_t length, bool give
 	return done;
 }
 
+/* For the socket, or for this call only. */
 static bool must_not_wait(const struct socket *socket, uint32_t flags)
 {
 	return socket->file->flags & O_NONBLOCK || flags & MSG_DONTWAIT;
@@ -208,6 +209,7 @@ static inline int stream_error(const struct socket *socket)
 	return socket->is_shut[SHUT_WR] && !socket->is_datagram ? -EPIPE : 0;
 }
 
+/* In the order in which Linux says them. */
 int socket_receiver(struct socket *socket, const struct socket_name *name, struct socket **receiver)
 {
 	int error = name ? socket_find(name, receiver) : stream_error(socket);
@@ -229,6 +231,7 @@ int socket_receiver(struct socket *socket, const struct socket_name *name, struc
 	return (*receiver)->peer && (*receiver)->peer != socket ? -EPERM : 0;
 }
 
+/* Other senders may be faster: each wake-up begins with looking the receiver up. */
 int socket_deliver(struct socket *socket, const struct socket_name *name, uint32_t flags,
 		   struct message *message, struct socket **receiver)
 {

@@ -20,6 +20,7 @@
 
 struct socket *open_sockets;
 
+/* An empty name is abstract, and not a path: it gets its bytes when it is bound. */
 static bool is_path(const struct socket_name *name)
 {
 	return name->text.path[0] != '\0';
@@ -38,6 +39,7 @@ int socket_name_from_user(uint32_t address, uint32_t length, struct socket_name 
 	return name->text.family == AF_UNIX ? 0 : -EINVAL;
 }
 
+/* Where a relative path begins. */
 static struct inode *working_directory(void)
 {
 	return vfs_working_directory(current->process->files);
@@ -81,6 +83,7 @@ static void choose_name(struct socket_name *name)
 	while (find_bound(name, NULL));
 }
 
+/* -EEXIST: the path is there already, even if no socket is bound to it any more. */
 static int make_socket_inode(const char *path, struct inode **inode)
 {
 	uint32_t mode = S_IFSOCK | (0777 & ~current->process->files->umask);
@@ -89,6 +92,7 @@ static int make_socket_inode(const char *path, struct inode **inode)
 	return error ? error : path_find(working_directory(), path, PATH_NAME, inode);
 }
 
+/* bind(2). */
 int socket_bind(struct socket *socket, const uint32_t *words)
 {
 	struct inode *inode = NULL;

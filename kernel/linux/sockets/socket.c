@@ -23,6 +23,7 @@ static struct pool socket_pool = POOL_INITIALIZER(struct socket);
 
 /* ---- connections ---- */
 
+/* What the socket will say of its peer, even after that was closed. */
 static void learn_peer(struct socket *socket, struct socket *peer)
 {
 	socket->peer = peer;
@@ -38,6 +39,7 @@ void socket_join(struct socket *one, struct socket *other)
 	learn_peer(other, one);
 }
 
+/* listen(2): one more connection than the program says may wait, as on Linux. */
 int socket_listen(struct socket *socket, const uint32_t *words)
 {
 	if (socket->is_datagram)
@@ -89,6 +91,7 @@ static int connect_datagram(struct socket *socket, const struct socket_name *nam
 	return error;
 }
 
+/* A datagram's socket can be connected again; a stream's has ended. */
 static void forget_peer(struct socket *socket)
 {
 	socket->peer = NULL;
@@ -96,6 +99,7 @@ static void forget_peer(struct socket *socket)
 	wait_wake(&socket->changed);
 }
 
+/* connect(2). */
 int socket_connect(struct socket *socket, const uint32_t *words)
 {
 	struct socket_name name = { { .family = AF_UNIX }, 0 };
@@ -113,6 +117,8 @@ int socket_connect(struct socket *socket, const uint32_t *words)
 				   : connect_stream(socket, &name);
 }
 
+/* accept4(2). The file was made by the one that connects; here it gets its flags, and a descriptor.
+ */
 int socket_accept(struct socket *socket, const uint32_t *words)
 {
 	if (socket->is_datagram)
@@ -239,6 +245,7 @@ static void leave_peers(const struct socket *socket)
 	}
 }
 
+/* Nobody finds the socket from the first step on; what follows may sleep. */
 static void socket_release(struct file *file)
 {
 	struct socket *socket = file->private, **at = &open_sockets;

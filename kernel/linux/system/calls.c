@@ -1,29 +1,28 @@
-/* System calls about the machine and its (one) user. */
-#include <stddef.h>
-
-#include "fs/linux/devices.h"
+/*
+ * System calls about the machine and its one user: users and groups, the log of the kernel, limits,
+ * and what else is one number or one word.
+ *
+ * Nothing here waits. A call that takes or gives a structure sleeps at most in that copy.
+ */
 #include "fs/files.h"
+#include "fs/linux/devices.h"
 #include "fs/proc/procfs.h"
 #include "fs/vfs/vfs.h"
 #include "kernel/abi/capability.h"
 #include "kernel/abi/reboot.h"
-#include "kernel/abi/clocks.h"
+#include "kernel/abi/signal_handler.h"
+#include "kernel/cpu/machine.h"
 #include "kernel/lib/divide.h"
 #include "kernel/lib/errno.h"
-#include "kernel/linux/time/processor_time.h"
-#include "kernel/linux/process/limits.h"
-#include "kernel/linux/memory/mapping.h"
-#include "kernel/cpu/machine.h"
-#include "kernel/process/names.h"
-#include "kernel/report/printk.h"
 #include "kernel/lib/string.h"
-#include "kernel/syscall/syscall.h"
-#include "kernel/abi/signal_handler.h"
-#include "kernel/process/family.h"
+#include "kernel/linux/call.h"
+#include "kernel/linux/memory/mapping.h"
+#include "kernel/linux/process/limits.h"
+#include "kernel/linux/time/processor_time.h"
+#include "kernel/process/names.h"
 #include "kernel/process/signal.h"
+#include "kernel/report/printk.h"
 #include "kernel/task/time.h"
-#include "mm/space.h"
-#include "mm/user_copy.h"
 #include "mm/memory_map.h"
 #include "mm/page_alloc.h"
 
@@ -53,10 +52,34 @@ struct linux_system {
 
 #define RANDOM_FLAGS 5u /* of getrandom: the highest; RANDOM and INSECURE exclude each other */
 
-/* There is one user, root, and one group. */
-CALL(sys_zero, 0)
-CALL(sys_set_user, frame->ebx == 0 ? 0 : frame->ebx == LIMIT_NOTHING ? -EINVAL : -EPERM)
+/* ---- the one user ---- */
 
+/* There is one user, root, and one group: both have the number 0. i386 has each call twice, for
+ * numbers of 16 bits and, with a name that ends in 32, of 32. */
+SYSCALL(24, sys_getuid, "", 0)
+SYSCALL(47, sys_getgid, "", 0)
+SYSCALL(49, sys_geteuid, "", 0)
+SYSCALL(50, sys_getegid, "", 0)
+SYSCALL(138, sys_setfsuid, "d", 0)
+SYSCALL(139, sys_setfsgid, "d", 0)
+SYSCALL(199, sys_getuid32, "", 0)
+SYSCALL(200, sys_getgid32, "", 0)
+SYSCALL(201, sys_geteuid32, "", 0)
+SYSCALL(202, sys_getegid32, "", 0)
+SYSCALL(215, sys_setfsuid32, "d", 0)
+SYSCALL(216, sys_setfsgid32, "d", 0)
+
+static int set_user(uint32_t wanted)
+{
+	return wanted == 0 ? 0 : wanted == LIMIT_NOTHING ? -EINVAL : -EPERM;
+}
+
+SYSCALL(23, sys_setuid, "d", set_user(frame->ebx))
+SYSCALL(46, sys_setgid, "d", set_user(frame->ebx))
+SYSCALL(213, sys_setuid32, "d", set_user(frame->ebx))
+SYSCALL(214, sys_setgid32, "d", set_user(frame->ebx))
+
+/* The real one, the effective one, and (count 3) the saved one; -1 leaves one as it is. */
 static int set_users(const struct trap_frame *frame, unsigned count)
 {
 	const uint32_t wanted[] = { frame->ebx, frame->ecx, frame->edx };
@@ -67,22 +90,33 @@ static int set_users(const struct trap_frame *frame, unsigned count)
 	return 0;
 }
 
-CALL(sys_set_users, set_users(frame, 2))
-CALL(sys_set_all_users, set_users(frame, 3))
+SYSCALL(70, sys_setreuid, "dd", set_users(frame, 2))
+SYSCALL(71, sys_setregid, "dd", set_users(frame, 2))
+SYSCALL(164, sys_setresuid, "ddd", set_users(frame, 3))
+SYSCALL(170, sys_setresgid, "ddd", set_users(frame, 3))
+SYSCALL(203, sys_setreuid32, "dd", set_users(frame, 2))
+SYSCALL(204, sys_setregid32, "dd", set_users(frame, 2))
+SYSCALL(208, sys_setresuid32, "ddd", set_users(frame, 3))
+SYSCALL(210, sys_setresgid32, "ddd", set_users(frame, 3))
 
-/* The real one, the effective one, and the one that was saved. */
-static int sys_get_users(struct trap_frame *frame)
+/* The same three, at user addresses. */
+static int give_users(const struct trap_frame *frame)
 {
-	const uint32_t addresses[] = { frame->ebx, frame->ecx, frame->edx }, root = 0;
-	int error = 0;
+	const uint32_t root = 0;
 
-	for (unsigned i = 0; i < 3 && !error; i++)
-		error = give(addresses[i], &root, sizeof(root));
-	return error;
+	return give(frame->ebx, &root, sizeof(root))
+		   ?: give(frame->ecx, &root, sizeof(root))
+		   ?: give(frame->edx, &root, sizeof(root));
 }
 
-/* Every process is in root's group only: a list of other groups is refused. `size` is
- * one element's width in bytes. */
+SYSCALL(209, sys_getresuid32, "ppp", give_users(frame))
+SYSCALL(211, sys_getresgid32, "ppp", give_users(frame))
+
+/* Every process is in root's group only. */
+SYSCALL(80, sys_getgroups, "dp", (int32_t)frame->ebx < 0 ? -EINVAL : 0)
+SYSCALL(205, sys_getgroups32, "dp", (int32_t)frame->ebx < 0 ? -EINVAL : 0)
+
+/* A list of other groups is refused. `size` is one element's width in bytes. */
 static int set_groups(const struct trap_frame *frame, uint32_t size)
 {
 	uint32_t group = 0;
@@ -97,11 +131,13 @@ static int set_groups(const struct trap_frame *frame, uint32_t size)
 	return 0;
 }
 
-CALL(sys_get_groups, (int32_t)frame->ebx < 0 ? -EINVAL : 0)
-CALL(sys_set_groups, set_groups(frame, sizeof(uint16_t)))
-CALL(sys_set_groups32, set_groups(frame, sizeof(uint32_t)))
+SYSCALL(81, sys_setgroups, "dp", set_groups(frame, sizeof(uint16_t)))
+SYSCALL(206, sys_setgroups32, "dp", set_groups(frame, sizeof(uint32_t)))
 
-static int sys_sethostname(struct trap_frame *frame)
+/* ---- the machine ---- */
+
+/* What uname and /proc/sys/kernel/hostname show from now on. The rest of the name is zeros. */
+SYSCALL_DEFINE(74, sys_sethostname, "pd")
 {
 	char name[SYSTEM_NAME] = { 0 };
 
@@ -144,7 +180,9 @@ static int read_log(uint32_t to, uint32_t length)
 	return length;
 }
 
-static int sys_syslog(struct trap_frame *frame)
+/* The log is what the kernel has printed: the last LOG_SIZE bytes of it (kernel/report/printk.h).
+ * Every console gets all messages, so a level is accepted and ignored. */
+SYSCALL_DEFINE(103, sys_syslog, "dpd")
 {
 	int result = 0;
 
@@ -166,7 +204,8 @@ static int sys_syslog(struct trap_frame *frame)
 	return -EINVAL;
 }
 
-static int sys_sysinfo(struct trap_frame *frame)
+/* Memory is in KiB, and one load stands for all three: the tasks that could run now. */
+SYSCALL_DEFINE(116, sys_sysinfo, "p")
 {
 	struct linux_system system = {
 		.uptime = divide64(time_ns(), NANOSECONDS_PER_SECOND, NULL),
@@ -183,27 +222,21 @@ static int sys_sysinfo(struct trap_frame *frame)
 	return give(frame->ebx, &system, sizeof(system));
 }
 
-static int sys_getrandom(struct trap_frame *frame)
+/* The same bytes as /dev/urandom gives. It never waits. */
+SYSCALL_DEFINE(355, sys_getrandom, "pdx")
 {
 	struct buffer buffer = buffer_of_user(frame->ebx, frame->ecx);
 
 	return frame->edx <= RANDOM_FLAGS ? device_fill_random(&buffer) : -EINVAL;
 }
 
+/* ---- limits ---- */
+
 /* Enforced are the limits of descriptors, processor time, file size, queued signals and, from
  * lesson 6 on, tasks, memory and the stack, which is fixed before. The others are not counted. */
-static uint64_t wide(uint32_t limit)
-{
-	return limit == LIMIT_NOTHING ? UINT64_MAX : limit;
-}
-
-static uint32_t narrow(uint64_t limit)
-{
-	return limit < LIMIT_NOTHING ? (uint32_t)limit : LIMIT_NOTHING;
-}
 
 /* What the kernel has room for, whatever programs ask for. */
-static uint32_t most_of(uint32_t resource)
+static uint32_t limit_most(uint32_t resource)
 {
 	switch (resource) {
 	case LIMIT_FILES:
@@ -216,9 +249,12 @@ static uint32_t most_of(uint32_t resource)
 	return LIMIT_NOTHING;
 }
 
-static uint32_t least(uint32_t a, uint32_t b)
+/* The same limit, but no part of it is more than this. */
+static struct limit limit_cut(struct limit limit, uint32_t most)
 {
-	return a < b ? a : b;
+	limit.soft = limit.soft < most ? limit.soft : most;
+	limit.hard = limit.hard < most ? limit.hard : most;
+	return limit;
 }
 
 /* Unless it was set, the stack's limit is that of its space, and a core dump's is 0. */
@@ -232,16 +268,16 @@ static struct limit limit_of(const struct files *files, uint32_t resource)
 		limit.soft = LIMIT_NOTHING;
 	if (resource == LIMIT_CORE && limit.soft == LIMIT_NOTHING)
 		limit.soft = 0;
-	limit.soft = least(limit.soft, most_of(resource));
-	limit.hard = least(limit.hard, most_of(resource));
-	return limit;
+	return limit_cut(limit, limit_most(resource));
 }
 
+/* setrlimit(2): -EINVAL if the soft limit is above the hard one; -EPERM for more than there can be.
+ */
 static int set_limit(struct files *files, uint32_t resource, const struct limit *limit)
 {
 	if (limit->soft > limit->hard)
 		return -EINVAL;
-	if (limit->hard > most_of(resource))
+	if (limit->hard > limit_most(resource))
 		return -EPERM;
 	files->limits[resource] = *limit;
 	if (resource == LIMIT_STACK && limit->soft == LIMIT_NOTHING)
@@ -256,18 +292,17 @@ static int get_limit(const struct trap_frame *frame, uint32_t most)
 {
 	if (frame->ebx >= LIMITS)
 		return -EINVAL;
-	struct limit limit = limit_of(current->process->files, frame->ebx);
+	const struct limit limit = limit_cut(limit_of(current->process->files, frame->ebx), most);
 
-	limit.soft = least(limit.soft, most);
-	limit.hard = least(limit.hard, most);
 	return give(frame->ecx, &limit, sizeof(limit));
 }
 
 /* The old call's numbers are signed. */
-CALL(sys_old_getrlimit, get_limit(frame, INT32_MAX))
-CALL(sys_getrlimit, get_limit(frame, LIMIT_NOTHING))
+SYSCALL(76, sys_getrlimit, "dp", get_limit(frame, INT32_MAX))
+SYSCALL(191, sys_ugetrlimit, "dp", get_limit(frame, LIMIT_NOTHING))
 
-static int sys_setrlimit(struct trap_frame *frame)
+/* Root may raise a hard limit. */
+SYSCALL_DEFINE(75, sys_setrlimit, "dp")
 {
 	struct limit limit;
 
@@ -278,7 +313,20 @@ static int sys_setrlimit(struct trap_frame *frame)
 	return set_limit(current->process->files, frame->ebx, &limit);
 }
 
-static int sys_prlimit64(struct trap_frame *frame)
+/* prlimit64's limits have 64 bits; no limit is all ones in both. */
+static uint64_t limit_wide(uint32_t limit)
+{
+	return limit == LIMIT_NOTHING ? UINT64_MAX : limit;
+}
+
+static uint32_t limit_narrow(uint64_t limit)
+{
+	return limit < LIMIT_NOTHING ? (uint32_t)limit : LIMIT_NOTHING;
+}
+
+/* Both at once, and of any program: the old limit goes to ESI (0: nowhere) only if the new one (0:
+ * none) could be set. */
+SYSCALL_DEFINE(340, sys_prlimit64, "ddpp")
 {
 	uint64_t wanted[2] = { 0, 0 };
 
@@ -286,21 +334,19 @@ static int sys_prlimit64(struct trap_frame *frame)
 		return -EINVAL;
 	if (frame->edx && copy_from_user(wanted, frame->edx, sizeof(wanted)) != 0)
 		return -EFAULT;
-	struct process *process = frame->ebx ? process_find(frame->ebx) : current->process;
+	const struct process *process = frame->ebx ? process_find(frame->ebx) : current->process;
 
 	if (!process || !process->files)
 		return -ESRCH;
 	const struct limit old = limit_of(process->files, frame->ecx);
-	const uint64_t answer[2] = { wide(old.soft), wide(old.hard) };
-	const struct limit new = { narrow(wanted[0]), narrow(wanted[1]) };
+	const uint64_t answer[2] = { limit_wide(old.soft), limit_wide(old.hard) };
+	const struct limit new = { limit_narrow(wanted[0]), limit_narrow(wanted[1]) };
 	int error = frame->edx ? set_limit(process->files, frame->ecx, &new) : 0;
 
-	if (error || frame->esi == 0)
-		return error;
-	return give(frame->esi, answer, sizeof(answer));
+	return error || !frame->esi ? error : give(frame->esi, answer, sizeof(answer));
 }
 
-/* For writing: the limit is how large a file may get. */
+/* How many bytes a write at this offset may have: RLIMIT_FSIZE. At the limit SIGXFSZ is sent. */
 uint64_t vfs_room(uint64_t offset)
 {
 	const struct files *files = current->process ? current->process->files : NULL;
@@ -350,7 +396,7 @@ PROCFS(&procfs_task, limits)
 
 /* What setarch asks for is true in any case: programs have 32 bits, and addresses are not random.
  */
-static int sys_personality(struct trap_frame *frame)
+SYSCALL_DEFINE(136, sys_personality, "x")
 {
 	uint32_t *personality = &current->process->files->personality;
 	uint32_t rights = *personality & FILES_RIGHTS, before = *personality & ~FILES_RIGHTS;
@@ -363,17 +409,19 @@ static int sys_personality(struct trap_frame *frame)
 	return before;
 }
 
-static int sys_getcpu(struct trap_frame *frame)
+/* There is one processor, on one node of memory. */
+SYSCALL_DEFINE(318, sys_getcpu, "pp")
 {
 	const uint32_t first = 0;
-	int error = frame->ebx ? give(frame->ebx, &first, sizeof(first)) : 0;
 
-	return !error && frame->ecx ? give(frame->ecx, &first, sizeof(first)) : error;
+	if (frame->ebx && give(frame->ebx, &first, sizeof(first)) != 0)
+		return -EFAULT;
+	return frame->ecx ? give(frame->ecx, &first, sizeof(first)) : 0;
 }
 
 /* The machine ends with a status: that of the fourth argument, which Linux does not look at for
  * these commands. */
-static int sys_reboot(struct trap_frame *frame)
+SYSCALL_DEFINE(88, sys_reboot, "xxxx")
 {
 	if (frame->ebx != LINUX_REBOOT_MAGIC1 || frame->ecx != LINUX_REBOOT_MAGIC2)
 		return -EINVAL;
@@ -386,47 +434,3 @@ static int sys_reboot(struct trap_frame *frame)
 		return -EINVAL;
 	}
 }
-
-static const struct syscall calls[] SYSCALL_TABLE = {
-	{ 23, "setuid", "d", sys_set_user },
-	{ 24, "getuid", "", sys_zero },
-	{ 46, "setgid", "d", sys_set_user },
-	{ 47, "getgid", "", sys_zero },
-	{ 49, "geteuid", "", sys_zero },
-	{ 50, "getegid", "", sys_zero },
-	{ 70, "setreuid", "dd", sys_set_users },
-	{ 71, "setregid", "dd", sys_set_users },
-	{ 74, "sethostname", "pd", sys_sethostname },
-	{ 75, "setrlimit", "dp", sys_setrlimit },
-	{ 76, "getrlimit", "dp", sys_old_getrlimit },
-	{ 80, "getgroups", "dp", sys_get_groups },
-	{ 81, "setgroups", "dp", sys_set_groups },
-	{ 88, "reboot", "xxxx", sys_reboot },
-	{ 103, "syslog", "dpd", sys_syslog },
-	{ 116, "sysinfo", "p", sys_sysinfo },
-	{ 136, "personality", "x", sys_personality },
-	{ 138, "setfsuid", "d", sys_zero },
-	{ 139, "setfsgid", "d", sys_zero },
-	{ 164, "setresuid", "ddd", sys_set_all_users },
-	{ 170, "setresgid", "ddd", sys_set_all_users },
-	{ 191, "ugetrlimit", "dp", sys_getrlimit },
-	{ 199, "getuid32", "", sys_zero },
-	{ 200, "getgid32", "", sys_zero },
-	{ 201, "geteuid32", "", sys_zero },
-	{ 202, "getegid32", "", sys_zero },
-	{ 203, "setreuid32", "dd", sys_set_users },
-	{ 204, "setregid32", "dd", sys_set_users },
-	{ 205, "getgroups32", "dp", sys_get_groups },
-	{ 206, "setgroups32", "dp", sys_set_groups32 },
-	{ 208, "setresuid32", "ddd", sys_set_all_users },
-	{ 209, "getresuid32", "ppp", sys_get_users },
-	{ 210, "setresgid32", "ddd", sys_set_all_users },
-	{ 211, "getresgid32", "ppp", sys_get_users },
-	{ 213, "setuid32", "d", sys_set_user },
-	{ 214, "setgid32", "d", sys_set_user },
-	{ 215, "setfsuid32", "d", sys_zero },
-	{ 216, "setfsgid32", "d", sys_zero },
-	{ 318, "getcpu", "pp", sys_getcpu },
-	{ 340, "prlimit64", "ddpp", sys_prlimit64 },
-	{ 355, "getrandom", "pdx", sys_getrandom },
-};

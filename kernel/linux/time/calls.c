@@ -1,5 +1,14 @@
-/* Calls about time that only Linux's programs make: clocks besides the monotonic one, intervals,
- * and timers of processor time. */
+/*
+ * Calls about time that only Linux's programs make: clocks besides the monotonic one, intervals,
+ * and timers of processor time.
+ *
+ *	clock_read_more		what each clock shows, in nanoseconds
+ *	clock_sleep		waits until a clock shows a time
+ *	look_at_use		in each tick: timers and limits of processor time
+ *
+ * A time that a program passes is read by time_from_user, in either of its formats.
+ * clock_gettime(2), clock_nanosleep(2), setitimer(2), getrlimit(2) (RLIMIT_CPU).
+ */
 #include "fs/files.h"
 #include "fs/vfs/wall_time.h"
 #include "kernel/abi/signal_handler.h"
@@ -67,6 +76,7 @@ int clock_read_more(uint32_t clock, uint64_t *ns)
 	}
 }
 
+/* clock_gettime of any clock; kernel/process/syscall_clock.c has the short form. */
 static int show_clock(uint32_t clock, uint32_t address, enum time_format format)
 {
 	uint64_t ns;
@@ -98,6 +108,7 @@ SYSCALL_DEFINE(78, sys_gettimeofday, "pp")
 	return frame->ecx ? give(frame->ecx, utc, sizeof(utc)) : 0;
 }
 
+/* Seconds since 1970, as the result and, unless the address is 0, in memory. */
 SYSCALL_DEFINE(13, sys_time, "p")
 {
 	int32_t now = timespec_of(time_wall_ns()).seconds;
@@ -120,6 +131,7 @@ static int sleep_until_clock(uint32_t clock, uint64_t time)
 	return sleep_until(time_ns() + (time - shown));
 }
 
+/* A time_teller, for sleep_for. */
 static int give_timespec64(uint32_t address, uint64_t ns)
 {
 	return time_to_user(address, TIMESPEC64, ns);
@@ -163,11 +175,13 @@ static uint32_t ticks_used(uint32_t timer)
 	return use.user_ticks + (timer ? use.system_ticks : 0);
 }
 
+/* The same in nanoseconds: as exact as the ticks are. */
 static uint64_t ns_used(uint32_t timer)
 {
 	return (uint64_t)ticks_used(timer) * NS_PER_TICK;
 }
 
+/* The timer of the current program; a timer without an interval stops. */
 static void ring_if_due(uint32_t timer, int signal)
 {
 	uint64_t *state = current->process->leader->tick_timers[timer], used = ns_used(timer);
@@ -219,6 +233,7 @@ static void set_tick_timer(uint32_t timer, uint64_t value, uint64_t interval)
 
 /* ---- getitimer, setitimer ---- */
 
+/* As getitimer shows it: the value is what is left until the signal, 0 if the timer is stopped. */
 static struct timer_setting setting_of_itimer(uint32_t which)
 {
 	const struct process *leader = current->process->leader;
@@ -232,6 +247,7 @@ static struct timer_setting setting_of_itimer(uint32_t which)
 				       state[NEXT] > used ? state[NEXT] - used : 0 };
 }
 
+/* -EINVAL for a number that is not a timer's, -EFAULT. */
 static int give_itimer(uint32_t which, uint32_t address)
 {
 	if (which > ITIMER_PROF)

@@ -14,7 +14,8 @@ struct time_zone {
 	int32_t minutes_west, summer_time;
 };
 
-/* Linux refuses a time at which the machine was not running yet. */
+/* Sets the time of the day; -EINVAL for one that is not valid, or so early that the machine would
+ * have begun before 1970, as on Linux. */
 static int clock_set(const struct linux_timespec64 *time)
 {
 	uint64_t ns = time->seconds * NS + time->nanoseconds;
@@ -26,6 +27,7 @@ static int clock_set(const struct linux_timespec64 *time)
 	return 0;
 }
 
+/* Only CLOCK_REALTIME can be set. */
 static int clock_settime(uint32_t clock, uint32_t address, enum time_format format)
 {
 	struct linux_timespec64 time;
@@ -52,6 +54,7 @@ SYSCALL_DEFINE(79, sys_settimeofday, "pp")
 	return frame->ebx ? clock_set(&time) : 0;
 }
 
+/* The oldest form: whole seconds. */
 SYSCALL_DEFINE(25, sys_stime, "p")
 {
 	int32_t seconds;

@@ -1,4 +1,5 @@
-/* Timers that come again and again, and how programs set them. */
+/* Timers that come again and again, on kernel/task/timer.h: the interval, and the clocks they go
+ * by. Setting CLOCK_REALTIME does not move a timer that runs. */
 #include "kernel/linux/time/interval_timer.h"
 
 #include "fs/vfs/wall_time.h"
@@ -12,6 +13,7 @@ bool interval_timer_has_clock(uint32_t clock)
 	return clock == CLOCK_REALTIME || clock == CLOCK_MONOTONIC || clock == CLOCK_BOOTTIME;
 }
 
+/* What is due and has not come yet has a nanosecond left, because 0 means that it is stopped. */
 int interval_timer_give(const struct interval_timer *timer, uint32_t address,
 			enum time_format format)
 {
@@ -31,6 +33,7 @@ static uint64_t deadline_of(const struct interval_timer *timer, uint64_t time)
 	return time > clock ? now + (time - clock) : now;
 }
 
+/* The tick may not see a timer that is half set. */
 void interval_timer_set(struct interval_timer *timer, const struct timer_setting *setting,
 			bool is_absolute, void (*expire)(struct timer *timer))
 {
@@ -45,6 +48,7 @@ void interval_timer_set(struct interval_timer *timer, const struct timer_setting
 	interrupts_restore(enabled);
 }
 
+/* From the deadline on, not from now: an interval does not drift. */
 void interval_timer_again(struct interval_timer *timer)
 {
 	if (timer->interval)

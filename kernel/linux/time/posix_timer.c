@@ -73,6 +73,7 @@ static void signal_timer_expire(struct timer *timer)
 	interval_timer_again(&mine->timer);
 }
 
+/* The current program's timer with this number; or NULL. */
 static struct signal_timer *signal_timer_find(int32_t number)
 {
 	list_for_each(struct signal_timer, timer, &timers, all)
@@ -81,6 +82,7 @@ static struct signal_timer *signal_timer_find(int32_t number)
 	return NULL;
 }
 
+/* For siginfo, when the signal is delivered: si_overrun. */
 uint32_t signal_overrun(int32_t number)
 {
 	const struct signal_timer *timer = signal_timer_find(number);
@@ -88,6 +90,7 @@ uint32_t signal_overrun(int32_t number)
 	return timer ? timer->overrun : 0;
 }
 
+/* A signal that is pending stays so. */
 static void timer_delete(struct signal_timer *timer)
 {
 	bool enabled = interrupts_disable();
@@ -121,6 +124,7 @@ static bool is_valid(const struct linux_signal_event *event)
 	return event->notify == SIGEV_SIGNAL || event->notify == SIGEV_THREAD;
 }
 
+/* The lowest one that the program has no timer for. */
 static int32_t free_number(void)
 {
 	int32_t number = 0;
@@ -130,6 +134,8 @@ static int32_t free_number(void)
 	return number;
 }
 
+/* The timer is stopped at first. Its number goes to the user address in EDX; without an event, at
+ * the address in ECX, it sends SIGALRM. */
 SYSCALL_DEFINE(259, sys_timer_create, "dpp")
 {
 	struct linux_signal_event event = { 0, SIGALRM, SIGEV_SIGNAL, 0 };
@@ -159,6 +165,7 @@ SYSCALL_DEFINE(259, sys_timer_create, "dpp")
 	return 0;
 }
 
+/* The old setting goes to the user address in ESI (0: nowhere). */
 static int timer_settime(const struct trap_frame *frame, enum time_format format)
 {
 	struct signal_timer *timer = signal_timer_find(frame->ebx);

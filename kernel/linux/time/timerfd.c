@@ -13,6 +13,7 @@
 #include "kernel/linux/poll/eventfd.h"
 #include "kernel/linux/time/interval_timer.h"
 
+/* The private data of an open timer; reads are eventfd's (kernel/linux/poll/eventfd.h). */
 struct timer_file {
 	struct event_counter times; /* first; how often it has come since the last read */
 	struct interval_timer timer;
@@ -30,6 +31,7 @@ static void timer_file_expire(struct timer *timer)
 	interval_timer_again(&file->timer);
 }
 
+/* It can be read when it has come. It can never be written. */
 static uint32_t timer_poll(struct file *file, struct poll_table *table)
 {
 	struct event_counter *times = file->private;
@@ -48,6 +50,7 @@ static const struct file_ops timer_ops = {
 	.read = event_read, .poll = timer_poll, .release = timer_release, .is_stream = true
 };
 
+/* TFD_NONBLOCK and TFD_CLOEXEC are open's flags. */
 SYSCALL_DEFINE(322, sys_timerfd_create, "dx")
 {
 	static struct anonymous kind = { .kind = "[timerfd]" };
@@ -73,6 +76,7 @@ static int find_timer_file(const struct file *file, struct timer_file **found)
 	return 0;
 }
 
+/* What has come before, and was not read, is forgotten. */
 static int timerfd_settime(struct file *file, const struct trap_frame *frame,
 			   enum time_format format)
 {

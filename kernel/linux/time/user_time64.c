@@ -64,6 +64,7 @@ struct linux_timespec64 timespec64_of(uint64_t ns)
 
 /* ---- pairs ---- */
 
+/* Where the second time of a pair is. */
 static uint32_t second_of(uint32_t address, enum time_format format)
 {
 	return address + (format == TIMESPEC64 ? sizeof(struct linux_timespec64)
