@@ -36,6 +36,14 @@ def test_buffered_and_direct_writes_to_one_page_of_a_drive(guest, tmp_path):  # 
     assert said == "direct: 0 of 40 wrong\n"
 
 
+def test_a_stream_while_one_of_its_ends_waits_for_a_page(guest, tmp_path):  # noqa: F811
+    """No byte is lost that is sent meanwhile."""
+    image = tmp_path / "a.img"
+    image.write_bytes(bytes(8 * MIB))
+    said = guest("/races stream /dev/hdb", image, settings={"disk": "dma-interrupt"})
+    assert said == "stream: 0 of 40 wrong\n"
+
+
 def test_a_drive_beyond_16_tib_is_refused(guest):  # noqa: F811
     """Its pages cannot be numbered: offset 16 TiB would be offset 0. The file has no contents."""
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None

@@ -7,6 +7,7 @@
  *	beside FILE	the same with a write with O_DIRECT
  *	direct DRIVE	a write whose bytes are not in memory yet, and one with O_DIRECT to the
  *			other half of the page
+ *	stream DRIVE	bytes of a stream whose reader, or whose sender, waits for its page
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -17,6 +18,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -171,12 +173,52 @@ static int direct(const char *path)
 	return wrong;
 }
 
+/* Five bytes are there. The child waits for its page, in even rounds to read them, in odd ones to
+ * send more from it; meanwhile the parent sends more, or reads. */
+static int stream(const char *path)
+{
+	int file = open(path, O_RDWR), wrong = 0, ends[2];
+	char bytes[PAGE];
+
+	for (int i = 0; i < ROUNDS; i++) {
+		ioctl(file, BLKFLSBUF, 0);
+		char *page =
+		    mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 4 * i * PAGE);
+
+		socketpair(AF_UNIX, SOCK_STREAM, 0, ends);
+		write(ends[0], "first", 5);
+		shared->begun = shared->stored = 0;
+		if (fork() == 0) {
+			shared->begun = 1;
+			if (i % 2)
+				_exit(write(ends[0], page, 5) != 5);
+			shared->stored = read(ends[1], page, PAGE);
+			_exit(0);
+		}
+		while (!shared->begun)
+			;
+		ssize_t moved = i % 2 ? read(ends[1], bytes, PAGE) : 0, more = 0;
+
+		wrong += i % 2 == 0 && write(ends[0], "later", 5) != 5;
+		wait(NULL);
+		moved += shared->stored;
+		if (moved < 10)
+			more = recv(ends[1], bytes, PAGE, MSG_DONTWAIT);
+		wrong += moved + more != 10;
+		munmap(page, PAGE);
+		close(ends[0]);
+		close(ends[1]);
+	}
+	return wrong;
+}
+
 int main(int count, char **words)
 {
 	int (*way)(const char *) = count != 3			     ? NULL
 				   : strcmp(words[1], "cut") == 0    ? cut
 				   : strcmp(words[1], "punch") == 0  ? punch
 				   : strcmp(words[1], "beside") == 0 ? beside
+				   : strcmp(words[1], "stream") == 0 ? stream
 								     : direct;
 
 	shared = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
