@@ -234,32 +234,13 @@ SYSCALL_OPEN(324, sys_fallocate, "fxxxxx",
 
 /* ---- times ---- */
 
-/* What the two words of a time are, in the structures of the calls: the oldest has only one. */
-enum layout { SECONDS, MICROSECONDS, NANOSECONDS, NANOSECONDS_64 };
-
 /* The two times at a user address, with UTIME_NOW and UTIME_OMIT in their nanoseconds; address 0:
  * both are now. Returns 0 or -EFAULT. */
-static int times_from_user(uint32_t address, enum layout layout, struct linux_timespec64 both[2])
+static int times_from_user(uint32_t address, enum time_format format,
+			   struct linux_timespec64 both[2])
 {
-	uint32_t unit = layout == MICROSECONDS ? 1000 : 1, words = layout == SECONDS ? 1 : 2;
-	bool is_wide = layout == NANOSECONDS_64;
-	int32_t time[4];
-
 	both[0] = both[1] = (struct linux_timespec64){ 0, UTIME_NOW };
-	if (!address)
-		return 0;
-	if (copy_from_user(is_wide ? (void *)both : time, address,
-			   2 * (is_wide ? sizeof(*both) : words * sizeof(*time))))
-		return -EFAULT;
-	for (unsigned i = 0; i < 2; i++) {
-		if (is_wide) { /* programs leave anything in the upper half */
-			both[i].nanoseconds &= UINT32_MAX;
-			continue;
-		}
-		both[i].seconds = time[i * words];
-		both[i].nanoseconds = words == 1 ? 0 : (uint32_t)time[2 * i + 1] * (int64_t)unit;
-	}
-	return 0;
+	return address ? times_load(address, format, both) : 0;
 }
 
 static int time_wanted(int64_t *time, const struct linux_timespec64 *wanted)
@@ -279,14 +260,14 @@ static int time_wanted(int64_t *time, const struct linux_timespec64 *wanted)
 	return 0;
 }
 
-static int change_times(struct inode *inode, uint32_t address, uint32_t layout)
+static int change_times(struct inode *inode, uint32_t address, uint32_t format)
 {
 	struct linux_timespec64 wanted[2];
 	int64_t both[2] = { inode->accessed, inode->modified };
 
 	if (mount_check_write(inode) == -EROFS)
 		return -EROFS;
-	if (times_from_user(address, layout, wanted))
+	if (times_from_user(address, format, wanted))
 		return -EFAULT;
 	bool is_touch = wanted[0].nanoseconds == UTIME_NOW && wanted[1].nanoseconds == UTIME_NOW;
 	int error = is_touch ? mount_check_write(inode) : mount_check_change(inode);
@@ -303,25 +284,25 @@ static int change_times(struct inode *inode, uint32_t address, uint32_t layout)
 
 /* utimensat(2): two times that stay need not even have a file. */
 static int change_times_at(struct file *file, const struct trap_frame *frame, uint32_t flags,
-			   enum layout layout)
+			   enum time_format format)
 {
 	struct linux_timespec64 both[2];
 
-	if (!times_from_user(frame->edx, layout, both) && both[0].nanoseconds == UTIME_OMIT &&
+	if (!times_from_user(frame->edx, format, both) && both[0].nanoseconds == UTIME_OMIT &&
 	    both[1].nanoseconds == UTIME_OMIT)
 		return 0;
 	if (frame->ecx || frame->ebx == HERE)
-		return call_at(frame->ebx, frame->ecx, flags, change_times, frame->edx, layout);
+		return call_at(frame->ebx, frame->ecx, flags, change_times, frame->edx, format);
 	/* futimens(3): the file is the descriptor's */
-	return flags ? -EINVAL : call_file(file_opened(file), change_times, frame->edx, layout);
+	return flags ? -EINVAL : call_file(file_opened(file), change_times, frame->edx, format);
 }
 
-SYSCALL_FILE(320, sys_utimensat, "fspx", change_times_at(file, frame, frame->esi, NANOSECONDS))
+SYSCALL_FILE(320, sys_utimensat, "fspx", change_times_at(file, frame, frame->esi, TIMESPEC))
 SYSCALL_FILE(412, sys_utimensat_time64, "fspx",
-	     change_times_at(file, frame, frame->esi, NANOSECONDS_64))
+	     change_times_at(file, frame, frame->esi, TIMESPEC64))
 SYSCALL(30, sys_utime, "sp", call_at(HERE, frame->ebx, 0, change_times, frame->ecx, SECONDS))
-SYSCALL(271, sys_utimes, "sp", call_at(HERE, frame->ebx, 0, change_times, frame->ecx, MICROSECONDS))
-SYSCALL_FILE(299, sys_futimesat, "fsp", change_times_at(file, frame, 0, MICROSECONDS))
+SYSCALL(271, sys_utimes, "sp", call_at(HERE, frame->ebx, 0, change_times, frame->ecx, TIMEVAL))
+SYSCALL_FILE(299, sys_futimesat, "fsp", change_times_at(file, frame, 0, TIMEVAL))
 
 /* ---- file systems ---- */
 

@@ -274,7 +274,7 @@ static int get_deadline(uint32_t address, enum time_format format, uint64_t *dea
 		return 0;
 	if (format == TIMEVAL) {
 		error = time_load(address, format, &time);
-		if (!error && time.nanoseconds > 0) {
+		if (!error && time.nanoseconds <= INT32_MAX * 1000ll) {
 			more = time.nanoseconds;
 			time.nanoseconds = 0;
 		}

@@ -291,20 +291,16 @@ SYSCALL(159, sys_sched_get_priority_max, "d", priority_limit(frame->ebx, PRIORIT
 SYSCALL(160, sys_sched_get_priority_min, "d", priority_limit(frame->ebx, 1))
 
 /* The quantum of the class in use; Linux's SCHED_FIFO has none. */
-static int give_quantum(const struct trap_frame *frame, bool is_wide)
+static int give_quantum(const struct trap_frame *frame, enum time_format format)
 {
 	const uint64_t tick = NANOSECONDS_PER_SECOND / TICKS_PER_SECOND;
 	const uint64_t ns = chosen.policy == POLICY_FIFO ? 0 : sched_quantum * tick;
-	const struct linux_timespec64 quantum64 = timespec64_of(ns);
-	const struct linux_timespec quantum = timespec_of(ns);
 
-	return check_pid(frame->ebx, true)
-		   ?: is_wide ? give(frame->ecx, &quantum64, sizeof(quantum64))
-			      : give(frame->ecx, &quantum, sizeof(quantum));
+	return check_pid(frame->ebx, true) ?: time_to_user(frame->ecx, format, ns);
 }
 
-SYSCALL(161, sys_sched_rr_get_interval, "dp", give_quantum(frame, false))
-SYSCALL(423, sys_sched_rr_get_interval_time64, "dp", give_quantum(frame, true))
+SYSCALL(161, sys_sched_rr_get_interval, "dp", give_quantum(frame, TIMESPEC))
+SYSCALL(423, sys_sched_rr_get_interval_time64, "dp", give_quantum(frame, TIMESPEC64))
 
 /* ---- priorities of disk requests; processors ---- */
 

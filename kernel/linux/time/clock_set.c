@@ -54,12 +54,4 @@ SYSCALL_DEFINE(79, sys_settimeofday, "pp")
 	return frame->ebx ? clock_set(&time) : 0;
 }
 
-/* The oldest form: whole seconds. */
-SYSCALL_DEFINE(25, sys_stime, "p")
-{
-	int32_t seconds;
-
-	if (copy_from_user(&seconds, frame->ebx, sizeof(seconds)) != 0)
-		return -EFAULT;
-	return clock_set(&(struct linux_timespec64){ seconds, 0 });
-}
+SYSCALL(25, sys_stime, "p", clock_settime(CLOCK_REALTIME, frame->ebx, SECONDS))

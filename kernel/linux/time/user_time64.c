@@ -1,4 +1,4 @@
-/* Times of 64 bits, of 32 bits, and of microseconds, between programs and the kernel. */
+/* Times in all formats that programs have, to and from nanoseconds of 64 bits. */
 #include "kernel/linux/time/user_time64.h"
 
 #include "kernel/lib/errno.h"
@@ -6,22 +6,32 @@
 #define NS		NANOSECONDS_PER_SECOND
 #define LONGEST_SECONDS 0x7fffffff
 
+static uint32_t size_of_time(enum time_format format)
+{
+	static const uint8_t sizes[] = { 4, 8, 8, 16 };
+
+	return sizes[format];
+}
+
 int time_load(uint32_t address, enum time_format format, struct linux_timespec64 *time)
 {
-	int32_t narrow[2];
+	uint32_t words[4] = { 0 };
 
-	if (format == TIMESPEC64) {
-		uint32_t left = copy_from_user(time, address, sizeof(*time));
-
-		time->nanoseconds &= 0xffffffff; /* there may be anything in the upper half */
-		return left ? -EFAULT : 0;
-	}
-	if (copy_from_user(narrow, address, sizeof(narrow)) != 0)
+	if (copy_from_user(words, address, size_of_time(format)) != 0)
 		return -EFAULT;
-	*time = (struct linux_timespec64){ narrow[0], narrow[1] };
+	if (format == TIMESPEC64) /* there may be anything in the upper half of the nanoseconds */
+		*time = (struct linux_timespec64){ (int64_t)words[1] << 32 | words[0], words[2] };
+	else
+		*time = (struct linux_timespec64){ (int32_t)words[0], words[1] };
 	if (format == TIMEVAL)
 		time->nanoseconds *= 1000;
 	return 0;
+}
+
+int times_load(uint32_t address, enum time_format format, struct linux_timespec64 both[2])
+{
+	return time_load(address, format, &both[0])
+		   ?: time_load(address + size_of_time(format), format, &both[1]);
 }
 
 int timespec64_ns(const struct linux_timespec64 *time, uint64_t *ns)
@@ -64,23 +74,16 @@ struct linux_timespec64 timespec64_of(uint64_t ns)
 
 /* ---- pairs ---- */
 
-/* Where the second time of a pair is. */
-static uint32_t second_of(uint32_t address, enum time_format format)
-{
-	return address + (format == TIMESPEC64 ? sizeof(struct linux_timespec64)
-					       : sizeof(struct linux_timespec));
-}
-
 int timer_setting_from_user(uint32_t address, enum time_format format,
 			    struct timer_setting *setting)
 {
 	return time_from_user(address, format, &setting->interval)
-		   ?: time_from_user(second_of(address, format), format, &setting->value);
+		   ?: time_from_user(address + size_of_time(format), format, &setting->value);
 }
 
 int timer_setting_to_user(uint32_t address, enum time_format format,
 			  const struct timer_setting *setting)
 {
 	return time_to_user(address, format, setting->interval)
-		   ?: time_to_user(second_of(address, format), format, setting->value);
+		   ?: time_to_user(address + size_of_time(format), format, setting->value);
 }

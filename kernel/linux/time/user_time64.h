@@ -3,9 +3,10 @@
  * of 64 bits (their names end in 64), and older ones count microseconds: the format says which.
  *
  *	format		bytes	call
- *	TIMESPEC	4 + 4	clock_settime, ppoll
- *	TIMESPEC64	8 + 8	clock_settime64, ppoll_time64
- *	TIMEVAL		4 + 4	settimeofday, select
+ *	SECONDS		4	stime, utime
+ *	TIMEVAL		4 + 4	settimeofday, utimes, select
+ *	TIMESPEC	4 + 4	clock_settime, utimensat, ppoll
+ *	TIMESPEC64	8 + 8	clock_settime64, utimensat_time64, ppoll_time64
  *
  * All functions return 0 or a negated errno, and sleep in the copy. kernel/syscall/user_time.h is
  * the same for the calls of lesson 3.
@@ -15,10 +16,12 @@
 #include "kernel/abi/clocks.h"
 #include "kernel/syscall/user_time.h"
 
-enum time_format { TIMESPEC, TIMESPEC64, TIMEVAL };
+enum time_format { SECONDS, TIMEVAL, TIMESPEC, TIMESPEC64 };
 
-/* Reads a time as it is, in seconds and nanoseconds, valid or not. -EFAULT. */
+/* Reads a time as it is, in seconds and nanoseconds, valid or not; or two of them, one after the
+ * other. -EFAULT. What is negative in place of nanoseconds is more than any number of them. */
 int time_load(uint32_t address, enum time_format format, struct linux_timespec64 *time);
+int times_load(uint32_t address, enum time_format format, struct linux_timespec64 both[2]);
 
 /* Nanoseconds of a time; -EINVAL unless 0 <= nanoseconds < a second and the seconds are not
  * negative. More than 68 years count as 68 years. */
