@@ -38,11 +38,13 @@ help::
 	@echo "                    MEM=64                  megabytes of memory, 16 to 1024"
 	@echo "                    BREADTH=no              only what the lessons teach: the core"
 	@echo "                    SCRIPT='help; memory'   run these commands instead, and end"
+ifneq ($(filter 4,$(LESSONS)),)
 	@echo "                    PROGRAMS=DIR            put a folder's files into the guest"
 	@echo "                    DEBIAN='bash python3'   put Debian's packages into the guest,"
 	@echo "                                            with what they need (LESSON=6, MEM=256)"
 	@echo "                    CMD='ls -l /'           run this in the guest's shell, and end;"
 	@echo "                                            after 900 seconds, or LIMIT=7200"
+endif
 	@echo "  make gdb        the same machine, halted at its first instruction, under gdb"
 	@echo "  make hint       a hint; the next call shows the next: EX=1.3 [LAYER=1]"
 	@echo "  make grade      the visible tests of a lesson, with points: LESSON=1, or EX=1.3"

@@ -1,4 +1,4 @@
-"""The handouts as pages: `make handouts`. Each of them also reads well as it is, in Markdown.
+"""The handouts as pages: `make handouts`. As Markdown they read well, too, but without excerpts.
 
 Code is included from the source by its first and last words. When such words are gone, Sphinx
 warns, and -W makes that an error: a handout cannot show code that is no more. No excerpt may reach
