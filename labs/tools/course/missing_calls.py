@@ -37,6 +37,8 @@ Of calls that are answered, these parts are refused or have less effect than on 
 - chmod: EPERM for all of /proc, where Linux changes some files' modes.
 - RLIMIT_NPROC binds root, too; it, RLIMIT_SIGPENDING and RLIMIT_NOFILE cannot be raised beyond what
   the kernel has room for (EPERM).
+- The load averages of sysinfo and /proc/loadavg are all three the number of runnable tasks now.
+- /proc/PID/maps ends after some 800 areas, and smaps after some 200.
 - Sleeps and timeouts end at the first tick after their time, up to 10 ms late.
 - mlock brings pages, and shows them as pinned; when memory is short, clean pages of files may still
   be given back.
