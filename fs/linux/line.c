@@ -6,26 +6,24 @@
 #include "kernel/abi/signal.h"
 #include "kernel/cpu/interrupts.h"
 
-#define ENDS_LINE   0x100u /* in a cell: a line ends after this byte */
-#define END_OF_FILE 0x200u /* a line ends here; the cell holds no byte */
-#define DELETE	    0x7f
+#define DELETE 0x7f
 
 static bool is_canonical(const struct line *line)
 {
 	return line->settings.local & ICANON;
 }
 
-static bool has(const struct line *line, uint32_t local)
+static bool has_local(const struct line *line, uint32_t local)
 {
 	return (line->settings.local & local) == local;
 }
 
 static uint16_t *cell(struct line *line, uint32_t number)
 {
-	return &line->cells[number % LINE_CELLS];
+	return &line->ring->cells[number % TTY_CELLS];
 }
 
-void line_initialize(struct line *line,
+void line_initialize(struct line *line, struct tty_ring *ring,
 		     void (*put)(struct line *line, const char *text, uint32_t length),
 		     void (*signal)(struct line *line, int signal))
 {
@@ -39,6 +37,7 @@ void line_initialize(struct line *line,
 	};
 
 	line->settings = settings;
+	line->ring = ring;
 	line->put = put;
 	line->signal = signal;
 	line_flush(line);
@@ -48,20 +47,20 @@ void line_flush(struct line *line)
 {
 	bool enabled = interrupts_disable();
 
-	line->taken = line->ready = line->typed = 0;
+	line->ring->taken = line->ring->ready = line->ring->typed;
 	line->is_quoted = false;
 	interrupts_restore(enabled);
 }
 
 /* What was typed before is bytes in the other mode, without marks: ^D is a NUL. In canonical mode
  * they are a line. */
-static void change_mode(struct line *line)
+static void line_change_mode(struct line *line)
 {
-	for (uint32_t i = line->taken; i != line->typed; i++)
+	for (uint32_t i = line->ring->taken; i != line->ring->typed; i++)
 		*cell(line, i) &= 0xff;
-	if (is_canonical(line) && line->taken != line->typed)
-		*cell(line, line->typed - 1) |= ENDS_LINE;
-	line->ready = line->typed;
+	if (is_canonical(line) && line->ring->taken != line->ring->typed)
+		*cell(line, line->ring->typed - 1) |= TTY_ENDS_LINE;
+	line->ring->ready = line->ring->typed;
 }
 
 void line_set(struct line *line, const struct linux_termios *settings, bool flush)
@@ -73,7 +72,7 @@ void line_set(struct line *line, const struct linux_termios *settings, bool flus
 	if (flush)
 		line_flush(line);
 	else if (was_canonical != is_canonical(line))
-		change_mode(line);
+		line_change_mode(line);
 	interrupts_restore(enabled);
 }
 
@@ -97,16 +96,17 @@ void line_output(struct line *line, const char *text, uint32_t length)
 
 static bool shows_as_two(const struct line *line, uint8_t byte)
 {
-	return has(line, ECHOCTL) && (byte < ' ' || byte == DELETE) && byte != '\t' && byte != '\n';
+	return has_local(line, ECHOCTL) && (byte < ' ' || byte == DELETE) && byte != '\t' &&
+	       byte != '\n';
 }
 
 static void echo(struct line *line, uint8_t byte)
 {
 	char two[] = { '^', byte ^ 0x40 };
 
-	if (byte == '\n' && has(line, ICANON | ECHONL))
+	if (byte == '\n' && has_local(line, ICANON | ECHONL))
 		line_output(line, "\n", 1);
-	else if (!has(line, ECHO))
+	else if (!has_local(line, ECHO))
 		return;
 	else if (shows_as_two(line, byte))
 		line_output(line, two, 2);
@@ -124,40 +124,40 @@ static bool continues_character(const struct line *line, uint8_t byte)
 
 /* Takes the last character of the line that is being edited back. Returns its last byte, or 0 when
  * the line is empty. */
-static uint8_t erase(struct line *line)
+static uint8_t erase_character(struct line *line)
 {
 	uint8_t byte = 0;
 
-	while (line->typed != line->ready) {
-		byte = *cell(line, --line->typed);
+	while (line->ring->typed != line->ring->ready) {
+		byte = *cell(line, --line->ring->typed);
 		if (!continues_character(line, byte))
 			break;
 	}
-	if (byte && has(line, ECHO | ECHOE))
+	if (byte && has_local(line, ECHO | ECHOE))
 		line_output(line, "\b \b\b \b", shows_as_two(line, byte) ? 6 : 3);
 	return byte;
 }
 
-static bool is_blank(struct line *line)
+static bool ends_in_blank(struct line *line)
 {
-	uint8_t last = *cell(line, line->typed - 1);
+	uint8_t last = *cell(line, line->ring->typed - 1);
 
 	return last == ' ' || last == '\t';
 }
 
 static void erase_word(struct line *line)
 {
-	while (line->typed != line->ready && is_blank(line))
-		erase(line);
-	while (line->typed != line->ready && !is_blank(line))
-		erase(line);
+	while (line->ring->typed != line->ring->ready && ends_in_blank(line))
+		erase_character(line);
+	while (line->ring->typed != line->ring->ready && !ends_in_blank(line))
+		erase_character(line);
 }
 
 static void erase_line(struct line *line)
 {
-	while (line->typed != line->ready)
-		erase(line);
-	if (!has(line, ECHOKE) && has(line, ECHOK))
+	while (line->ring->typed != line->ring->ready)
+		erase_character(line);
+	if (!has_local(line, ECHOKE) && has_local(line, ECHOK))
 		echo(line, '\n');
 }
 
@@ -165,21 +165,8 @@ static void show_again(struct line *line)
 {
 	echo(line, line->settings.characters[VREPRINT]);
 	echo(line, '\n');
-	for (uint32_t i = line->ready; i != line->typed; i++)
+	for (uint32_t i = line->ring->ready; i != line->ring->typed; i++)
 		echo(line, *cell(line, i));
-}
-
-/* Adds a cell. In canonical mode the last one is kept for the end of a line. */
-static void add(struct line *line, uint16_t content)
-{
-	bool ends = content & (ENDS_LINE | END_OF_FILE);
-	uint32_t limit = is_canonical(line) && !ends ? LINE_CELLS - 1 : LINE_CELLS;
-
-	if (line->typed - line->taken >= limit)
-		return;
-	*cell(line, line->typed++) = content;
-	if (ends || !is_canonical(line))
-		line->ready = line->typed;
 }
 
 /* ---- what the bytes mean ---- */
@@ -197,9 +184,9 @@ static bool type_signal(struct line *line, uint8_t byte)
 		     : is_character(line, byte, VSUSP) ? SIGTSTP
 						       : 0;
 
-	if (!signal || !has(line, ISIG))
+	if (!signal || !has_local(line, ISIG))
 		return false;
-	if (!has(line, NOFLSH))
+	if (!has_local(line, NOFLSH))
 		line_flush(line);
 	echo(line, byte);
 	line->signal(line, signal);
@@ -210,12 +197,12 @@ static bool type_signal(struct line *line, uint8_t byte)
 static bool type_edit(struct line *line, uint8_t byte)
 {
 	if (is_character(line, byte, VERASE))
-		erase(line);
+		erase_character(line);
 	else if (is_character(line, byte, VKILL))
 		erase_line(line);
-	else if (has(line, IEXTEN) && is_character(line, byte, VWERASE))
+	else if (has_local(line, IEXTEN) && is_character(line, byte, VWERASE))
 		erase_word(line);
-	else if (has(line, IEXTEN) && is_character(line, byte, VREPRINT))
+	else if (has_local(line, IEXTEN) && is_character(line, byte, VREPRINT))
 		show_again(line);
 	else
 		return false;
@@ -225,7 +212,7 @@ static bool type_edit(struct line *line, uint8_t byte)
 static bool ends_line(const struct line *line, uint8_t byte)
 {
 	return byte == '\n' || is_character(line, byte, VEOL) ||
-	       (has(line, IEXTEN) && is_character(line, byte, VEOL2));
+	       (has_local(line, IEXTEN) && is_character(line, byte, VEOL2));
 }
 
 static void type_canonical(struct line *line, uint8_t byte)
@@ -233,11 +220,13 @@ static void type_canonical(struct line *line, uint8_t byte)
 	if (type_edit(line, byte))
 		return;
 	if (is_character(line, byte, VEOF)) {
-		add(line, END_OF_FILE);
+		tty_add(line->ring, TTY_END_OF_FILE, true);
 		return;
 	}
+	bool ends = ends_line(line, byte);
+
 	echo(line, byte);
-	add(line, ends_line(line, byte) ? byte | ENDS_LINE : byte);
+	tty_add(line->ring, byte | (ends ? TTY_ENDS_LINE : 0), ends);
 }
 
 /* What ICRNL and its like make of a byte; -1: nothing. */
@@ -254,13 +243,13 @@ static void type_mapped(struct line *line, uint8_t byte)
 {
 	if (type_signal(line, byte))
 		return;
-	if (has(line, ICANON | IEXTEN) && is_character(line, byte, VLNEXT)) {
+	if (has_local(line, ICANON | IEXTEN) && is_character(line, byte, VLNEXT)) {
 		line->is_quoted = true;
 	} else if (is_canonical(line)) {
 		type_canonical(line, byte);
 	} else {
 		echo(line, byte);
-		add(line, byte);
+		tty_add(line->ring, byte, true);
 	}
 }
 
@@ -271,7 +260,7 @@ void line_type(struct line *line, uint8_t byte)
 	if (line->is_quoted) {
 		line->is_quoted = false;
 		echo(line, byte);
-		add(line, byte);
+		tty_add(line->ring, byte, !is_canonical(line));
 	} else if (mapped >= 0) {
 		type_mapped(line, mapped);
 	}
@@ -279,42 +268,21 @@ void line_type(struct line *line, uint8_t byte)
 
 bool line_has_room(const struct line *line)
 {
-	return line->typed - line->taken < LINE_CELLS / 2 || line->ready == line->taken;
+	return line->ring->typed - line->ring->taken < TTY_CELLS / 2 || line_available(line) == 0;
 }
 
 /* ---- reading ---- */
 
 uint32_t line_available(const struct line *line)
 {
-	return line->ready - line->taken;
-}
-
-static uint32_t take_cells(struct line *line, char *to, uint32_t size, bool *is_end)
-{
-	uint32_t count = 0;
-
-	while (line->taken != line->ready && !*is_end) {
-		uint16_t content = *cell(line, line->taken);
-
-		if (count == size && content != END_OF_FILE)
-			break;
-		line->taken++;
-		*is_end = content & (ENDS_LINE | END_OF_FILE);
-		if (content != END_OF_FILE)
-			to[count++] = content;
-	}
-	return count;
+	return line->ring->ready - line->ring->taken;
 }
 
 uint32_t line_take(struct line *line, char *to, uint32_t size, bool *is_end)
 {
-	bool enabled = interrupts_disable();
-
-	*is_end = false;
-	uint32_t count = take_cells(line, to, size, is_end);
+	uint32_t count = tty_take(line->ring, to, size, is_end);
 
 	if (!is_canonical(line))
-		*is_end = line->taken == line->ready;
-	interrupts_restore(enabled);
+		*is_end = line_available(line) == 0;
 	return count;
 }

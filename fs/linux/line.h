@@ -10,9 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "fs/tty/tty.h"
 #include "kernel/abi/terminal_modes.h"
-
-#define LINE_CELLS 4096u /* a power of two */
 
 struct line {
 	struct linux_termios settings;
@@ -20,16 +19,12 @@ struct line {
 	void (*put)(struct line *line, const char *text, uint32_t length);
 	void (*signal)(struct line *line, int signal);
 
-	/* What was typed, in a ring: cell n is at n % LINE_CELLS. */
-	uint16_t cells[LINE_CELLS]; /* a byte, and whether it ends a line */
-	uint32_t taken;		    /* the reader has had the cells before this one, */
-	uint32_t ready;		    /* may have those before this one, */
-	uint32_t typed;		    /* and from there on a line is being edited */
-	bool is_quoted;		    /* the next byte is taken as it is */
+	struct tty_ring *ring; /* what was typed; in the other modes than canonical without marks */
+	bool is_quoted;	       /* the next byte is taken as it is */
 };
 
-/* Settings as Linux's at the beginning, an empty line. */
-void line_initialize(struct line *line,
+/* Settings as Linux's at the beginning, an empty line in the ring, which lives as long. */
+void line_initialize(struct line *line, struct tty_ring *ring,
 		     void (*put)(struct line *line, const char *text, uint32_t length),
 		     void (*signal)(struct line *line, int signal));
 

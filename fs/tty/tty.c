@@ -3,10 +3,10 @@
  *
  *	keyboard, serial line  --interrupt-->  type: echo, and into the ring
  *							| a whole line
- *	program  <--  tty_read  <--  take  <--wakes--  readers
+ *	program  <--  tty_read  <--  tty_take  <--wakes--  readers
  *
  * A line can be edited until it ends. The typed bytes are in a ring of cells, and three numbers
- * that only grow divide it; number n is at n % CELLS:
+ * that only grow divide it; number n is at n % TTY_CELLS:
  *
  *	... | l  s  \n | e  c  h  o |
  *	    ^          ^            ^
@@ -19,9 +19,9 @@
  * and a signal goes to the process group in front: the program that the kernel has started, or the
  * one that a shell has put there. See termios(3), "Canonical and noncanonical mode".
  *
- * One terminal for the machine. The serial line stops taking bytes while nothing fits (has_room),
- * and goes on when a reader has taken some (serial_resume): so nothing that is sent is lost. The
- * ring is touched with interrupts disabled.
+ * One terminal for the machine. The serial line stops taking bytes while nothing fits
+ * (tty_has_room), and goes on when a reader has taken some (serial_resume): so nothing that is sent
+ * is lost. The ring is touched with interrupts disabled.
  *
  * Where kernel/linux/terminal/console.c is linked, the console has all settings of termios(3): then
  * keys and open files go there.
@@ -35,19 +35,13 @@
 #include "kernel/abi/terminal.h"
 #include "kernel/report/printk.h"
 
-#define CELLS	    4096u  /* a power of two, so that the numbers may wrap around */
-#define ENDS_LINE   0x100u /* in a cell: a line ends after this byte */
-#define END_OF_FILE 0x200u /* a line ends here, and this is not a byte of it */
-#define CHUNK	    256u
-
 /* The keys with a meaning. */
 #define KEY_INTERRUPT 3	   /* ^C */
 #define KEY_END	      4	   /* ^D */
 #define KEY_KILL      0x15 /* ^U */
 #define KEY_ERASE     0x7f
 
-static uint16_t cells[CELLS];
-static uint32_t taken, ready, typed;
+struct tty_ring tty_ring;
 static struct wait_queue readers;
 static tty_signaller *signal_group;
 
@@ -56,7 +50,7 @@ int32_t tty_foreground;
 /* ---- the screen ---- */
 
 /* A newline becomes two characters; the text between them goes out in one piece. */
-static void show(const char *text, uint32_t length)
+static void tty_show(const char *text, uint32_t length)
 {
 	uint32_t start = 0;
 
@@ -72,77 +66,74 @@ static void show(const char *text, uint32_t length)
 
 /* ---- the keys, in interrupt handlers ---- */
 
-/* Takes the last character back, on the screen too. */
-static void erase(void)
+void tty_add(struct tty_ring *ring, uint16_t content, bool is_ready)
 {
-	typed--;
-	show("\b \b", 3);
+	if (ring->typed - ring->taken >= (is_ready ? TTY_CELLS : TTY_CELLS - 1))
+		return;
+	ring->cells[ring->typed++ % TTY_CELLS] = content;
+	if (is_ready)
+		ring->ready = ring->typed;
 }
 
-/* Adds a cell; the last one is kept for the end of a line. A full ring drops it. */
-static void add(uint16_t content)
+/* Takes the last character of the line back, or all of them, on the screen too. */
+static void tty_erase(bool all)
 {
-	bool ends = content & (ENDS_LINE | END_OF_FILE);
-
-	if (typed - taken >= (ends ? CELLS : CELLS - 1))
-		return;
-	cells[typed++ % CELLS] = content;
-	if (ends)
-		ready = typed;
+	for (bool more = true; more && tty_ring.typed != tty_ring.ready; more = all) {
+		tty_ring.typed--;
+		tty_show("\b \b", 3);
+	}
 }
 
 /* Other control characters have no meaning here, and are dropped. */
-static void type_character(char character)
+static void tty_type_character(char character)
 {
-	if ((uint8_t)character < ' ' && character != '\t' && character != '\n')
+	bool ends = character == '\n';
+
+	if ((uint8_t)character < ' ' && character != '\t' && !ends)
 		return;
-	show(&character, 1);
-	add(character == '\n' ? character | ENDS_LINE : (uint8_t)character);
+	tty_show(&character, 1);
+	tty_add(&tty_ring, (uint8_t)character | (ends ? TTY_ENDS_LINE : 0), ends);
 }
 
-static void type(uint8_t byte)
+static void tty_type(uint8_t byte)
 {
-	if (byte == KEY_ERASE || byte == '\b') {
-		if (typed != ready)
-			erase();
-	} else if (byte == KEY_KILL) {
-		while (typed != ready)
-			erase();
+	if (byte == KEY_ERASE || byte == '\b' || byte == KEY_KILL) {
+		tty_erase(byte == KEY_KILL);
 	} else if (byte == KEY_END) {
-		add(END_OF_FILE);
+		tty_add(&tty_ring, TTY_END_OF_FILE, true);
 	} else if (byte == KEY_INTERRUPT) {
-		taken = ready = typed;
-		show("^C", 2);
+		tty_ring.taken = tty_ring.ready = tty_ring.typed;
+		tty_show("^C", 2);
 		if (tty_foreground > 0)
 			signal_group(tty_foreground, SIGINT);
 	} else {
-		type_character(byte == '\r' ? '\n' : byte);
+		tty_type_character(byte == '\r' ? '\n' : byte);
 	}
 	wait_wake(&readers);
 }
 
 /* Half empty, or no complete line yet: then the person must be able to finish it. */
-static bool has_room(void)
+static bool tty_has_room(void)
 {
-	return typed - taken < CELLS / 2 || ready == taken;
+	return tty_ring.typed - tty_ring.taken < TTY_CELLS / 2 || tty_ring.ready == tty_ring.taken;
 }
 
 /* ---- operations, for the current task ---- */
 
-/* Takes bytes up to the end of a line. Returns how many: none for an end of the file. */
-static uint32_t take(char *to, uint32_t size)
+uint32_t tty_take(struct tty_ring *ring, char *to, uint32_t size, bool *is_end)
 {
-	bool enabled = interrupts_disable(), is_end = false;
+	bool enabled = interrupts_disable();
 	uint32_t count = 0;
 
-	while (taken != ready && !is_end) {
-		uint16_t content = cells[taken % CELLS];
+	*is_end = false;
+	while (ring->taken != ring->ready && !*is_end) {
+		uint16_t content = ring->cells[ring->taken % TTY_CELLS];
 
-		if (count == size && content != END_OF_FILE)
+		if (count == size && content != TTY_END_OF_FILE)
 			break;
-		taken++;
-		is_end = content & (ENDS_LINE | END_OF_FILE);
-		if (content != END_OF_FILE)
+		ring->taken++;
+		*is_end = content & (TTY_ENDS_LINE | TTY_END_OF_FILE);
+		if (content != TTY_END_OF_FILE)
 			to[count++] = content;
 	}
 	interrupts_restore(enabled);
@@ -153,12 +144,14 @@ static uint32_t take(char *to, uint32_t size)
  * interrupts disabled, and the program's memory with interrupts enabled. */
 static int tty_read(struct file *file, struct buffer *to, uint64_t offset)
 {
-	char chunk[CHUNK];
-	int error = to->length > 0 ? wait_event(&readers, ready != taken) : 0;
+	char chunk[256];
+	bool is_end;
+	int error = to->length > 0 ? wait_event(&readers, tty_ring.ready != tty_ring.taken) : 0;
 
 	if (error || to->length == 0)
 		return error;
-	uint32_t count = take(chunk, to->length < CHUNK ? to->length : CHUNK);
+	uint32_t size = to->length < sizeof(chunk) ? to->length : sizeof(chunk);
+	uint32_t count = tty_take(&tty_ring, chunk, size, &is_end);
 
 	serial_resume();
 	return buffer_put(to, chunk, count);
@@ -168,15 +161,15 @@ static int tty_read(struct file *file, struct buffer *to, uint64_t offset)
  */
 static int tty_write(struct file *file, struct buffer *from, uint64_t offset)
 {
-	char chunk[CHUNK];
+	char chunk[256];
 	int done = 0;
 
 	while (from->length > 0) {
-		int moved = buffer_take(from, chunk, CHUNK);
+		int moved = buffer_take(from, chunk, sizeof(chunk));
 
 		if (moved < 0)
 			return done ? done : moved;
-		show(chunk, moved);
+		tty_show(chunk, moved);
 		done += moved;
 	}
 	return done;
@@ -227,9 +220,6 @@ void tty_initialize(tty_signaller *send_to_group)
 /* False: the kernel's own prompt reads the keys. */
 void tty_listen(bool wanted)
 {
-	keyboard_listener = !wanted ? NULL : console_type_key ? console_type_key : type;
-	serial_listen(!wanted	     ? NULL
-		      : console_type ? console_type
-				     : type,
-		      console_has_room ? console_has_room : has_room);
+	keyboard_listener = !wanted ? NULL : console_type_key ? console_type_key : tty_type;
+	serial_listen(!wanted ? NULL : console_type ? console_type : tty_type, tty_has_room);
 }

@@ -21,6 +21,7 @@ SOURCES = (
     "fs/pipe.c",
     "fs/linux/line.c",
     "fs/linux/pipes.c",
+    "fs/tty/tty.c",
     "fs/ram/initramfs.c",
     "fs/ram/ramfs.c",
     "fs/ram/ramfs_data.c",

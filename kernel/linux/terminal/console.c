@@ -36,15 +36,9 @@ void console_type_key(uint8_t byte)
 	console_type(byte == BACKSPACE ? console.line.settings.characters[VERASE] : byte);
 }
 
-/* For the serial line, which can make its sender wait. */
-bool console_has_room(void)
-{
-	return line_has_room(&console.line);
-}
-
 /* ---- as a terminal's hardware ---- */
 
-static void put_text(struct line *line, const char *text, uint32_t length)
+static void put_on_console(struct line *line, const char *text, uint32_t length)
 {
 	console_write(text, length);
 }
@@ -80,7 +74,7 @@ static int open_own(struct file *file)
 /* Until it has run, what is typed is kept without being shown, and lost here. */
 static void console_start(void)
 {
-	static const struct terminal_hardware hardware = { put_text, can_put, resume_serial,
+	static const struct terminal_hardware hardware = { put_on_console, can_put, resume_serial,
 							   ignore_end };
 	static const struct file_ops own_ops = { .open = open_own };
 	static struct device own_device = { "tty", TTY_ANY, 0666, &own_ops, NULL };
@@ -90,7 +84,7 @@ static void console_start(void)
 	console.foreground = &tty_foreground;
 	console.window.rows = setting_number("rows", 24);
 	console.window.columns = setting_number("columns", 80);
-	terminal_add(&console);
+	terminal_add(&console, &tty_ring);
 	device_register(&own_device);
 }
 STARTUP(console_start)

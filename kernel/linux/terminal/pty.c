@@ -32,6 +32,7 @@
 
 struct pty {
 	struct terminal terminal; /* first: the two have one address */
+	struct tty_ring keys;	  /* what the master has typed */
 	struct wait_queue master; /* wakes when the master may read or write, or should look */
 	uint32_t shown, taken;	  /* bytes, ever: by the slave, by the master */
 	int32_t foreground;
@@ -105,7 +106,7 @@ static int master_open(struct file *file)
 	pty->terminal.hardware = &hardware;
 	pty->terminal.device = SLAVE | number;
 	pty->terminal.foreground = &pty->foreground;
-	terminal_add(&pty->terminal);
+	terminal_add(&pty->terminal, &pty->keys);
 	pty->terminal.line.settings.input = ICRNL | IXON;
 	pty->terminal.line.settings.control = B38400 | CS8 | CREAD;
 	pty->is_locked = true;
@@ -118,7 +119,7 @@ static bool is_closed(const struct pty *pty)
 	return pty->was_open && pty->terminal.files == 0;
 }
 
-static uint32_t take(struct pty *pty, char *to, uint32_t size)
+static uint32_t take_shown(struct pty *pty, char *to, uint32_t size)
 {
 	uint32_t count = 0;
 
@@ -143,7 +144,7 @@ static int master_read(struct file *file, struct buffer *to, uint64_t offset)
 	while (to->length > 0 && moved > 0) {
 		uint32_t size = to->length < sizeof(chunk) ? to->length : sizeof(chunk);
 
-		moved = buffer_put(to, chunk, take(pty, chunk, size));
+		moved = buffer_put(to, chunk, take_shown(pty, chunk, size));
 		done += moved > 0 ? moved : 0;
 	}
 	wait_wake(&pty->terminal.writers);

@@ -40,7 +40,7 @@ struct terminal *terminal_find(uint32_t device)
 }
 
 /* The current process's terminal, or NULL. */
-static struct terminal *own(void)
+static struct terminal *own_terminal(void)
 {
 	return terminal_find(current->process->tty);
 }
@@ -54,9 +54,9 @@ static void signal_foreground(struct line *line, int signal)
 		signal_send_group(group, signal);
 }
 
-void terminal_add(struct terminal *terminal)
+void terminal_add(struct terminal *terminal, struct tty_ring *ring)
 {
-	line_initialize(&terminal->line, terminal->hardware->put, signal_foreground);
+	line_initialize(&terminal->line, ring, terminal->hardware->put, signal_foreground);
 	terminal->next = terminals;
 	terminals = terminal;
 }
@@ -131,7 +131,7 @@ static void part(struct terminal *terminal)
 
 /* The session's leader gives the terminal up for the whole session, other processes for themselves.
  */
-static int give_up(struct terminal *terminal)
+static int give_up_terminal(struct terminal *terminal)
 {
 	if (!is_own(terminal))
 		return -ENOTTY;
@@ -144,10 +144,10 @@ static int give_up(struct terminal *terminal)
 /* The current task ends: if it leads the terminal's session, that loses the terminal. */
 void tty_leave(void)
 {
-	struct terminal *terminal = own();
+	struct terminal *terminal = own_terminal();
 
 	if (terminal && current->process->session == current->pid)
-		give_up(terminal);
+		give_up_terminal(terminal);
 }
 
 void terminal_hang_up(struct terminal *terminal)
@@ -343,7 +343,7 @@ static int set_settings(struct terminal *terminal, uint32_t command, uint32_t ar
 	return 0;
 }
 
-static int set_window(struct terminal *terminal, uint32_t argument)
+static int set_window_size(struct terminal *terminal, uint32_t argument)
 {
 	struct linux_window_size before = terminal->window, wanted;
 
@@ -434,7 +434,7 @@ int terminal_control(struct terminal *terminal, uint32_t command, uint32_t argum
 	case TIOCGWINSZ:
 		return give(argument, &terminal->window, sizeof(terminal->window));
 	case TIOCSWINSZ:
-		return set_window(terminal, argument);
+		return set_window_size(terminal, argument);
 	case TIOCGPGRP:
 	case TIOCGSID:
 		return control_session(terminal, command, argument);
@@ -443,7 +443,7 @@ int terminal_control(struct terminal *terminal, uint32_t command, uint32_t argum
 	case TIOCSCTTY:
 		return acquire(terminal, argument == 1);
 	case TIOCNOTTY:
-		return give_up(terminal);
+		return give_up_terminal(terminal);
 	case TIOCSTI:
 		return type_for(terminal, argument);
 	case TIOCEXCL: /* root may still open it */
@@ -453,7 +453,7 @@ int terminal_control(struct terminal *terminal, uint32_t command, uint32_t argum
 	return control_line(terminal, command, argument);
 }
 
-static int control(struct file *file, uint32_t command, uint32_t argument)
+static int control_file(struct file *file, uint32_t command, uint32_t argument)
 {
 	return terminal_control(file->private, command, argument);
 }
@@ -461,7 +461,7 @@ static int control(struct file *file, uint32_t command, uint32_t argument)
 static const struct file_ops terminal_ops = {
 	.read = terminal_read,
 	.write = terminal_write,
-	.control = control,
+	.control = control_file,
 	.poll = terminal_poll,
 	.release = terminal_release,
 	.is_stream = true,

@@ -36,8 +36,9 @@ struct terminal {
 	struct terminal *next;
 };
 
-/* Adds a zeroed terminal whose hardware, device and foreground are set; takes it away. */
-void terminal_add(struct terminal *terminal);
+/* Adds a zeroed terminal whose hardware, device and foreground are set, with a ring for what is
+ * typed; takes it away. */
+void terminal_add(struct terminal *terminal, struct tty_ring *ring);
 void terminal_remove(struct terminal *terminal);
 
 /* NULL: there is none with this device number. */

@@ -28,7 +28,7 @@ static void take_signal(struct line *unused, int signal)
 
 static void begin(void)
 {
-	line_initialize(&line, put, take_signal);
+	line_initialize(&line, &tty_ring, put, take_signal);
 	screen_length = last_signal = 0;
 	screen[0] = '\0';
 }
@@ -165,13 +165,13 @@ static void test_full(struct random *random, uint32_t rounds)
 {
 	(void)random, (void)rounds;
 	begin();
-	for (uint32_t i = 0; i < LINE_CELLS + 500; i++) {
+	for (uint32_t i = 0; i < TTY_CELLS + 500; i++) {
 		REQUIRE(line_has_room(&line), "a long line that nobody can read stops the keys");
 		line_type(&line, 'x');
 	}
 	line_type(&line, '\n');
 	REQUIRE(!line_has_room(&line), "a full line that can be read, and room");
-	REQUIRE(strlen(read_all(100)) == LINE_CELLS + 1, "%zu bytes", strlen(read_all(100)));
+	REQUIRE(strlen(read_all(100)) == TTY_CELLS + 1, "%zu bytes", strlen(read_all(100)));
 	REQUIRE(line_has_room(&line), "an empty line without room");
 	for (unit_round = 0; unit_round < 3000; unit_round++) {
 		type("wrap\n");
@@ -230,9 +230,10 @@ static void test_random(struct random *random, uint32_t rounds)
 								 : random_next(random));
 		read += line_take(&line, bytes, random_below(random, 64), &is_end);
 		REQUIRE(read <= typed, "%u of %u bytes", read, typed);
-		REQUIRE(line.ready - line.taken <= line.typed - line.taken &&
-			    line.typed - line.taken <= LINE_CELLS,
-			"taken %u, ready %u, typed %u", line.taken, line.ready, line.typed);
+		REQUIRE(tty_ring.ready - tty_ring.taken <= tty_ring.typed - tty_ring.taken &&
+			    tty_ring.typed - tty_ring.taken <= TTY_CELLS,
+			"taken %u, ready %u, typed %u", tty_ring.taken, tty_ring.ready,
+			tty_ring.typed);
 		screen_length = 0;
 		if (random_below(random, 50))
 			continue;
