@@ -57,7 +57,7 @@ static const char *plain(const char *path)
 	return path;
 }
 
-static struct ram_file *find(const char *name)
+static struct ram_file *find_ram_file(const char *name)
 {
 	struct ram_file *ram = files;
 
@@ -66,7 +66,7 @@ static struct ram_file *find(const char *name)
 	return ram;
 }
 
-static const struct device *find_device(const char *name)
+static const struct device *find_device_file(const char *name)
 {
 	const struct device *device = device_next(NULL);
 
@@ -80,7 +80,7 @@ static const struct device *find_device(const char *name)
 /* Opens one of the host's files. None can be made, written or emptied. */
 static int open_ram_file(const char *name, uint32_t flags, struct file **file)
 {
-	struct ram_file *ram = find(name);
+	struct ram_file *ram = find_ram_file(name);
 
 	if (!ram)
 		return flags & O_CREAT ? -EROFS : -ENOENT;
@@ -99,7 +99,7 @@ int file_open(const struct files *table, const char *path, uint32_t flags, uint3
 {
 	if (tree_open)
 		return tree_open(table, path, flags, mode, file);
-	const struct device *device = find_device(plain(path));
+	const struct device *device = find_device_file(plain(path));
 
 	if (!device)
 		return open_ram_file(plain(path), flags, file);
@@ -109,11 +109,11 @@ int file_open(const struct files *table, const char *path, uint32_t flags, uint3
 
 int file_open_program(const struct files *table, const char *path, struct file **file)
 {
-	const struct ram_file *ram = find(plain(path));
+	const struct ram_file *ram = find_ram_file(plain(path));
 
 	if (tree_open_program)
 		return tree_open_program(table, path, file);
-	if (find_device(plain(path)) || (ram && !ram->is_program))
+	if (find_device_file(plain(path)) || (ram && !ram->is_program))
 		return -EACCES;
 	return open_ram_file(plain(path), O_RDONLY, file);
 }
@@ -122,7 +122,7 @@ int file_open_program(const struct files *table, const char *path, struct file *
 
 /* Adds the entry, if it is a regular file, before the others: of two with one name the later is
  * found. Returns what is wrong, or NULL. */
-static const char *take(struct cpio *archive)
+static const char *add_ram_file(struct cpio *archive)
 {
 	const struct cpio_header *header = &archive->header;
 	uint32_t whole = sizeof(struct ram_file) + header->size + header->name_size;
@@ -155,5 +155,5 @@ void root_unpack(void)
 	if (tree_fill)
 		tree_fill();
 	else
-		cpio_unpack(take);
+		cpio_unpack(add_ram_file);
 }

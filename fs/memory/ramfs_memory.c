@@ -16,14 +16,14 @@
 
 #define DEPTH 16 /* of directories, in which a name is searched */
 
-static struct ramfs_inode *file_of(struct memory_object *object)
+static struct ramfs_inode *file_of_memory(struct memory_object *object)
 {
 	return list_entry(object, struct ramfs_inode, file.memory);
 }
 
 static int memory_page(struct memory_object *object, uint32_t index, bool write, struct page **page)
 {
-	struct ramfs_inode *file = file_of(object);
+	struct ramfs_inode *file = file_of_memory(object);
 
 	if (index >= (file->inode.size + PAGE_SIZE - 1) / PAGE_SIZE)
 		return -EIO;
@@ -40,17 +40,17 @@ static int memory_page(struct memory_object *object, uint32_t index, bool write,
 
 static void *const *memory_peek(struct memory_object *object, uint32_t index, uint32_t *count)
 {
-	return ramfs_find_pages(file_of(object), index, count);
+	return ramfs_find_pages(file_of_memory(object), index, count);
 }
 
 static void memory_hold(struct memory_object *object)
 {
-	inode_hold(&file_of(object)->inode);
+	inode_hold(&file_of_memory(object)->inode);
 }
 
 static void memory_release(struct memory_object *object)
 {
-	inode_put(&file_of(object)->inode);
+	inode_put(&file_of_memory(object)->inode);
 }
 
 /* There is nothing to write back, but the next write to a page changes the file's times again. */
@@ -97,7 +97,7 @@ static bool find_name(const struct ramfs_inode *directory, const struct ramfs_in
 /* An inode does not know its names: its mount's tree is searched. */
 static void memory_describe(const struct memory_object *object, char *text, uint32_t size)
 {
-	const struct ramfs_inode *file = file_of((struct memory_object *)object);
+	const struct ramfs_inode *file = file_of_memory((struct memory_object *)object);
 	const struct mount *mount = file->inode.links > 0 ? mount_of(&file->inode) : NULL;
 	uint32_t above = mount && mount->root != path_root() ? strlen(mount->path) : 0;
 	char *end = text + size - 1;

@@ -37,13 +37,13 @@
 #define DESCRIPTORS 0x80000000u /* numbers of the descriptors' inodes begin here */
 
 static bool next_program(const struct procfs_node *directory, struct procfs_object *object);
-static bool next_thread(const struct procfs_node *directory, struct procfs_object *object);
+static bool next_thread_of(const struct procfs_node *directory, struct procfs_object *object);
 
 static struct pool inodes = POOL_INITIALIZER(struct procfs_inode);
 static struct procfs_tree proc = { { .type = "proc" }, "/proc", .magic = 0x9fa0 };
 
 /* What is fixed: a program's directory in the root, then its threads' in `task`. */
-static struct procfs_entry threads, thread = { .each = next_thread, .parent = &threads };
+static struct procfs_entry threads, thread = { .each = next_thread_of, .parent = &threads };
 static struct procfs_entry threads = { "task", .parent = &procfs_task, .children = &thread,
 				       .number = ROOT + 2 };
 struct procfs_entry procfs_task = {
@@ -108,7 +108,7 @@ static struct procfs_node child_of(const struct procfs_node *directory,
 }
 
 /* The directory that a node is in; that of an ended thread is the root. */
-static struct procfs_node parent_of(struct procfs_node node)
+static struct procfs_node parent_of_node(struct procfs_node node)
 {
 	const struct task *task = task_find(node.pid);
 
@@ -125,7 +125,7 @@ static struct procfs_node parent_of(struct procfs_node node)
 }
 
 /* The open file that a link leads to; NULL: there is none, or its task has ended. */
-static struct file *file_of(const struct procfs_node *link)
+static struct file *file_of_link(const struct procfs_node *link)
 {
 	const struct process *process = link->entry->file ? process_find(link->pid) : NULL;
 
@@ -135,10 +135,10 @@ static struct file *file_of(const struct procfs_node *link)
 }
 
 /* A descriptor's link may be read and written as its file may. */
-static uint32_t mode_of(const struct procfs_node *node)
+static uint32_t mode_of_node(const struct procfs_node *node)
 {
 	const struct procfs_entry *entry = node->entry;
-	const struct file *file = entry->each ? file_of(node) : NULL;
+	const struct file *file = entry->each ? file_of_link(node) : NULL;
 
 	if (entry->children)
 		return S_IFDIR | (entry->permissions ? entry->permissions : 0555);
@@ -152,7 +152,7 @@ static uint32_t mode_of(const struct procfs_node *node)
 
 /* Each inode of a tree has its own: what compares files by it (find, tar) relies on that. A pid and
  * a descriptor have 31 bits together. */
-static uint32_t number_of(const struct procfs_node *node)
+static uint32_t number_of_node(const struct procfs_node *node)
 {
 	uint32_t pid = node->pid, object = (uintptr_t)node->object;
 
@@ -163,11 +163,11 @@ static uint32_t number_of(const struct procfs_node *node)
 
 /* ---- inodes ---- */
 
-static int make_inode(struct procfs_node node, struct inode **made)
+static int procfs_make_inode(struct procfs_node node, struct inode **made)
 {
 	struct procfs_inode *inode = pool_alloc(&inodes);
 	struct procfs_tree *tree = tree_of(node.entry);
-	uint32_t mode = mode_of(&node);
+	uint32_t mode = mode_of_node(&node);
 
 	if (!inode)
 		return -ENOMEM;
@@ -176,7 +176,7 @@ static int make_inode(struct procfs_node node, struct inode **made)
 	(*made)->ops = inode_is(*made, S_IFLNK) && node.entry->file ? &jump_ops : &procfs_ops;
 	(*made)->file_ops = inode_is(*made, S_IFDIR) ? &directory_ops : &procfs_text_ops;
 	(*made)->filesystem = tree->number;
-	(*made)->number = number_of(&node);
+	(*made)->number = number_of_node(&node);
 	(*made)->has_fixed_mode = true; /* it would be forgotten with the inode */
 	if (inode_is(*made, S_IFREG))
 		(*made)->size = tree->file_size;
@@ -205,7 +205,7 @@ static uint32_t number_in(const struct name *name)
 
 /* Finds an entry's next object, from object->number on, and its name: its number, unless `each` has
  * given it another one. False: there is none. */
-static bool find_object(const struct procfs_entry *entry, const struct procfs_node *directory,
+static bool next_object(const struct procfs_entry *entry, const struct procfs_node *directory,
 			struct procfs_object *object)
 {
 	object->name[0] = '\0';
@@ -224,19 +224,19 @@ static int procfs_lookup(struct inode *inode, const struct name *name, struct in
 	struct procfs_object object = { .number = number_in(name), .is_wanted = true };
 
 	if (name_is(name, "..")) {
-		const struct procfs_node parent = parent_of(*directory);
+		const struct procfs_node parent = parent_of_node(*directory);
 
 		if (parent.entry->parent)
-			return make_inode(parent, found);
+			return procfs_make_inode(parent, found);
 		*found = inode_hold(parent.entry->tree->root);
 		return 0;
 	}
 	for (; entry && !entry->each; entry = entry->next)
 		if (name_is(name, entry->name))
-			return make_inode(child_of(directory, entry, NULL), found);
-	for (; entry && find_object(entry, directory, &object); object.number++) {
+			return procfs_make_inode(child_of(directory, entry, NULL), found);
+	for (; entry && next_object(entry, directory, &object); object.number++) {
 		if (name_is(name, object.name))
-			return make_inode(child_of(directory, entry, &object), found);
+			return procfs_make_inode(child_of(directory, entry, &object), found);
 		if (!object.has_name)
 			break; /* the object of this number would have been found first */
 	}
@@ -277,7 +277,7 @@ static bool next_program(const struct procfs_node *directory, struct procfs_obje
 	return next_task(0, object);
 }
 
-static bool next_thread(const struct procfs_node *directory, struct procfs_object *object)
+static bool next_thread_of(const struct procfs_node *directory, struct procfs_object *object)
 {
 	return next_task(directory->pid, object);
 }
@@ -304,7 +304,7 @@ static int show_path(struct file *file, char *target, uint32_t size)
 static int procfs_read_link(struct inode *inode, char *target, uint32_t size)
 {
 	const struct procfs_node *link = procfs_node(inode);
-	struct file *file = file_of(link);
+	struct file *file = file_of_link(link);
 
 	if (file)
 		return show_path(file, target, size);
@@ -319,7 +319,7 @@ static int procfs_read_link(struct inode *inode, char *target, uint32_t size)
 /* To the file itself, whatever name it has, or had. */
 static int procfs_jump(struct inode *inode, struct inode **to, struct inode **directory)
 {
-	const struct file *file = file_of(procfs_node(inode));
+	const struct file *file = file_of_link(procfs_node(inode));
 
 	if (!file && !procfs_node(inode)->entry->target)
 		return -ENOENT;
@@ -345,7 +345,7 @@ static bool entry_from(const struct procfs_inode *inode, uint64_t position,
 		entry = entry->next;
 	if (entry && entry->each) {
 		object->number = position < OBJECTS ? 0 : position - OBJECTS;
-		entry = find_object(entry, &inode->node, object) ? entry : NULL;
+		entry = next_object(entry, &inode->node, object) ? entry : NULL;
 		position = OBJECTS + object->number;
 	}
 	if (!entry)
@@ -353,8 +353,8 @@ static bool entry_from(const struct procfs_inode *inode, uint64_t position,
 	const struct procfs_node node = child_of(&inode->node, entry, object);
 	const char *name = entry->each ? object->name : entry->name;
 
-	*found = (struct directory_entry){ name_of(name, strlen(name)), number_of(&node),
-					   mode_of(&node), position + 1 };
+	*found = (struct directory_entry){ name_of(name, strlen(name)), number_of_node(&node),
+					   mode_of_node(&node), position + 1 };
 	return true;
 }
 
@@ -424,7 +424,7 @@ void procfs_mount_tree(struct procfs_entry *top)
 	const struct mount_options none = { 0 };
 
 	tree->number = filesystem_number();
-	if (make_inode((struct procfs_node){ .entry = top }, &tree->root) != 0)
+	if (procfs_make_inode((struct procfs_node){ .entry = top }, &tree->root) != 0)
 		panic("no memory for %s", tree->place);
 	tree->used = 0;
 	tree->root->number = ROOT;

@@ -19,7 +19,7 @@
 
 #define PEERS 16u
 
-static uint64_t milliseconds(uint64_t ns)
+static uint64_t milliseconds_of(uint64_t ns)
 {
 	return divide64(ns, 1000000, NULL);
 }
@@ -65,13 +65,14 @@ static void show_disks(struct procfs_text *text, const struct task *task)
 	for (const struct block_device *each = block_first(); each; each = each->next) {
 		if (!each->queue || each->is_snapshot)
 			continue;
-		uint64_t busy = milliseconds(block_busy_ns(each->queue));
+		uint64_t busy = milliseconds_of(block_busy_ns(each->queue));
 		const struct latency *latency = &each->queue->latency;
 
 		procfs_print(text, "%-4s %-6s %10llu %10llu %10u %10u %8u%s\n", each->name,
-			     block_orders[each->queue->order], busy, milliseconds(time_ns()) - busy,
-			     latency->count, latency_mean_us(latency),
-			     latency_below_us(latency, 990), is_slow(each) ? " slow" : "");
+			     block_orders[each->queue->order], busy,
+			     milliseconds_of(time_ns()) - busy, latency->count,
+			     latency_mean_us(latency), latency_below_us(latency, 990),
+			     is_slow(each) ? " slow" : "");
 	}
 }
 

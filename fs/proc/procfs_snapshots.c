@@ -25,12 +25,12 @@ static void show_snapshots(struct procfs_text *text, const struct task *task)
 	}
 }
 
-static int make_snapshot(const void *unused, const char *line)
+static int store_snapshot(const void *unused, const char *line)
 {
 	return snapshots_do(line);
 }
 
 static struct procfs_entry snapshots[] = {
-	{ "snapshots", .show = show_snapshots, .store = make_snapshot },
+	{ "snapshots", .show = show_snapshots, .store = store_snapshot },
 };
 PROCFS(&procfs_root, snapshots)

@@ -36,7 +36,7 @@ static uint32_t threads_of(const struct task *task)
 	return count;
 }
 
-static int parent_of(const struct task *task)
+static int parent_pid(const struct task *task)
 {
 	const struct process *leader = process_of(task)->leader;
 	const struct process *parent = leader ? leader->parent : NULL;
@@ -61,7 +61,7 @@ static void show_task_stat(struct procfs_text *text, const struct task *task)
 	const struct process *process = process_of(task);
 
 	procfs_print(text, "%d (%s) %c %d %d %d %u -1 0 %u %u %u %u ", task->pid, task->name,
-		     lives[task->life].letter, parent_of(task), process->pgrp, process->session,
+		     lives[task->life].letter, parent_pid(task), process->pgrp, process->session,
 		     process->tty, task->counts.minor_faults, process->children_counts.minor_faults,
 		     task->counts.major_faults, process->children_counts.major_faults);
 	procfs_print(text, "%u %u %u %u %d %d %u 0 %llu %u %u 4294967295", task->user_ticks,
@@ -121,7 +121,7 @@ static void show_status(struct procfs_text *text, const struct task *task)
 {
 	procfs_print(text, "Name:\t%s\nState:\t%c (%s)\nTgid:\t%d\nPid:\t%d\nPPid:\t%d\n",
 		     task->name, lives[task->life].letter, lives[task->life].name,
-		     procfs_program(task), task->pid, parent_of(task));
+		     procfs_program(task), task->pid, parent_pid(task));
 	procfs_print(text, "Uid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\n");
 	procfs_print(text, "VmSize:\t%8u kB\nVmLck:\t%8u kB\nVmRSS:\t%8u kB\nThreads:\t%u\n",
 		     memory_of(task) / 1024, pinned_of(task) / 1024, resident_of(task) / 1024,

@@ -99,7 +99,7 @@ static void forget_all(void)
 
 /* Makes what the entry is: a directory, unless there is one; another name of `met`; or something
  * new. What had the name before is removed. A symbolic link's target is the contents. */
-static int make(struct cpio *archive, const struct met *met, char *page)
+static int make_node(struct cpio *archive, const struct met *met, char *page)
 {
 	const struct cpio_header *header = &archive->header;
 	uint32_t mode = header->mode & (S_IFMT | S_ALL);
@@ -123,7 +123,7 @@ static int make(struct cpio *archive, const struct met *met, char *page)
 }
 
 /* Fills in the contents, and what the header tells. */
-static const char *complete(struct cpio *archive, struct inode *inode, char *page)
+static const char *fill_node(struct cpio *archive, struct inode *inode, char *page)
 {
 	const struct cpio_header *header = &archive->header;
 	const char *wrong = NULL;
@@ -145,7 +145,7 @@ static const char *complete(struct cpio *archive, struct inode *inode, char *pag
 }
 
 /* What cannot be made of an entry, or NULL. */
-static const char *check(const struct cpio *archive)
+static const char *entry_problem(const struct cpio *archive)
 {
 	uint32_t size = archive->header.size;
 
@@ -170,21 +170,21 @@ static const char *unpack_entry(struct cpio *archive, char *page)
 	bool has_names = (header->mode & S_IFMT) != S_IFDIR && header->links > 1;
 	const struct met *met = has_names ? find_met(header) : NULL;
 	struct inode *inode;
-	int error = make_parents(archive) ?: make(archive, met, page)
+	int error = make_parents(archive) ?: make_node(archive, met, page)
 		    ?: path_find(path_root(), archive->name, PATH_NAME, &inode);
 
 	if (error)
 		return errno_name(-error);
 	error = has_names && !met ? remember(header, inode) : 0;
-	const char *wrong = error ? errno_name(-error) : complete(archive, inode, page);
+	const char *wrong = error ? errno_name(-error) : fill_node(archive, inode, page);
 
 	inode_put(inode);
 	return wrong;
 }
 
-static const char *take(struct cpio *archive)
+static const char *unpack_checked(struct cpio *archive)
 {
-	const char *wrong = check(archive);
+	const char *wrong = entry_problem(archive);
 
 	if (wrong)
 		return wrong;
@@ -197,6 +197,6 @@ static const char *take(struct cpio *archive)
 
 void initramfs_unpack(void)
 {
-	cpio_unpack(take);
+	cpio_unpack(unpack_checked);
 	forget_all();
 }

@@ -112,7 +112,7 @@ struct ramfs_statistics ramfs_statistics(void)
 /* ---- entries of a directory ---- */
 
 /* Copies a name, because the path that it was cut from is freed when the call ends. */
-static void set_name(struct ramfs_entry *entry, const struct name *name)
+static void set_entry_name(struct ramfs_entry *entry, const struct name *name)
 {
 	entry->hash = name->hash;
 	entry->length = name->length;
@@ -125,13 +125,13 @@ static struct ramfs_entry *make_entry(const struct name *name)
 	struct ramfs_entry *entry = pool_alloc(&entries);
 
 	if (entry)
-		set_name(entry, name);
+		set_entry_name(entry, name);
 	return entry;
 }
 
 /* Where the pointer to the entry is, or (with NULL there) the end of the list. Hashes first: only
  * where those agree are letters compared. */
-static struct ramfs_entry **find_entry(struct ramfs_inode *directory, const struct name *name)
+static struct ramfs_entry **entry_at(struct ramfs_inode *directory, const struct name *name)
 {
 	struct ramfs_entry **at = &directory->directory.first;
 
@@ -168,7 +168,7 @@ static int ramfs_lookup(struct inode *directory, const struct name *name, struct
 		*found = inode_hold(&ram->directory.parent->inode);
 		return 0;
 	}
-	struct ramfs_entry *entry = *find_entry(ram, name);
+	struct ramfs_entry *entry = *entry_at(ram, name);
 
 	if (!entry)
 		return -ENOENT;
@@ -200,8 +200,8 @@ static int ramfs_create(struct inode *directory, const struct name *name, uint32
 }
 
 /* Shows one entry; the next one has the position after it. */
-static bool show(struct ramfs_inode *inode, const char *text, uint32_t length, uint64_t position,
-		 directory_visitor *visit, void *context)
+static bool ramfs_show(struct ramfs_inode *inode, const char *text, uint32_t length,
+		       uint64_t position, directory_visitor *visit, void *context)
 {
 	struct directory_entry entry = {
 		{ text, length, 0 }, inode->inode.number, inode->inode.mode, position + 1
@@ -217,9 +217,9 @@ static int ramfs_iterate(struct inode *directory, uint64_t *position, directory_
 {
 	struct ramfs_inode *ram = ramfs_inode(directory);
 
-	if (*position == 0 && show(ram, ".", 1, 0, visit, context))
+	if (*position == 0 && ramfs_show(ram, ".", 1, 0, visit, context))
 		*position = 1;
-	if (*position == 1 && show(ram->directory.parent, "..", 2, 1, visit, context))
+	if (*position == 1 && ramfs_show(ram->directory.parent, "..", 2, 1, visit, context))
 		*position = 2;
 	if (*position < 2)
 		return 0;
@@ -228,7 +228,7 @@ static int ramfs_iterate(struct inode *directory, uint64_t *position, directory_
 
 		if (at < *position)
 			continue;
-		if (!show(entry->inode, entry->text, entry->length, at, visit, context))
+		if (!ramfs_show(entry->inode, entry->text, entry->length, at, visit, context))
 			break;
 		*position = at + 1;
 	}
@@ -240,7 +240,7 @@ static int ramfs_iterate(struct inode *directory, uint64_t *position, directory_
 /* Takes a name out of its directory. The entry is the caller's. */
 static struct ramfs_entry *remove_entry(struct ramfs_inode *directory, const struct name *name)
 {
-	struct ramfs_entry **at = find_entry(directory, name), *entry = *at;
+	struct ramfs_entry **at = entry_at(directory, name), *entry = *at;
 
 	if (inode_is(&entry->inode->inode, S_IFDIR))
 		directory->inode.links--;
@@ -284,7 +284,7 @@ static int ramfs_rename(struct inode *directory, const struct name *name, struct
 		return error;
 	struct ramfs_entry *entry = remove_entry(ramfs_inode(directory), name);
 
-	set_name(entry, new_name);
+	set_entry_name(entry, new_name);
 	add_entry(ramfs_inode(new_directory), entry, ramfs_inode(inode));
 	inode_touch(inode, false);
 	return 0;
@@ -306,8 +306,8 @@ static int ramfs_exchange(struct inode *directory, const struct name *name, stru
 			  struct inode *new_directory, const struct name *new_name,
 			  struct inode *other)
 {
-	(*find_entry(ramfs_inode(directory), name))->inode = ramfs_inode(other);
-	(*find_entry(ramfs_inode(new_directory), new_name))->inode = ramfs_inode(inode);
+	(*entry_at(ramfs_inode(directory), name))->inode = ramfs_inode(other);
+	(*entry_at(ramfs_inode(new_directory), new_name))->inode = ramfs_inode(inode);
 	move_links(inode, directory, new_directory);
 	move_links(other, new_directory, directory);
 	return 0;

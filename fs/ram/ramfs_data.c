@@ -131,31 +131,32 @@ int ramfs_truncate(struct inode *inode, uint64_t size)
 }
 
 /* Begins and ends the use of a page, or of none. */
-static uint8_t *hold(void *page)
+static uint8_t *page_use(void *page)
 {
 	if (page && ramfs_page_hold)
 		ramfs_page_hold(page);
 	return page;
 }
 
-static void release(void *page)
+static void page_unuse(void *page)
 {
 	if (page && ramfs_page_release)
 		ramfs_page_release(page);
 }
 
-static int read_page(struct ramfs_inode *file, struct buffer *to, uint64_t offset, uint32_t length)
+static int ramfs_read_page(struct ramfs_inode *file, struct buffer *to, uint64_t offset,
+			   uint32_t length)
 {
-	uint8_t *page = hold(find_page(file, offset / PAGE_SIZE));
+	uint8_t *page = page_use(find_page(file, offset / PAGE_SIZE));
 	int moved =
 	    page ? buffer_put(to, page + offset % PAGE_SIZE, length) : buffer_put_zeros(to, length);
 
-	release(page);
+	page_unuse(page);
 	return moved;
 }
 
-static int write_page(struct ramfs_inode *file, struct buffer *from, uint64_t offset,
-		      uint32_t length)
+static int ramfs_write_page(struct ramfs_inode *file, struct buffer *from, uint64_t offset,
+			    uint32_t length)
 {
 	const struct buffer again = *from;
 	uint8_t *page;
@@ -163,17 +164,18 @@ static int write_page(struct ramfs_inode *file, struct buffer *from, uint64_t of
 
 	do {
 		*from = again;
-		page = hold(ramfs_make_page(file, offset / PAGE_SIZE));
+		page = page_use(ramfs_make_page(file, offset / PAGE_SIZE));
 		moved = page ? buffer_take(from, page + offset % PAGE_SIZE, length) : -ENOSPC;
-		release(page);
+		page_unuse(page);
 	} while (page && find_page(file, offset / PAGE_SIZE) != page);
 	return moved;
 }
 
 /* Moves up to length bytes, page by page. Returns how many, or the error when not even the first
  * could be moved. */
-static int move(struct ramfs_inode *file, struct buffer *buffer, uint64_t offset, uint32_t length,
-		int (*move_page)(struct ramfs_inode *, struct buffer *, uint64_t, uint32_t))
+static int
+move_by_pages(struct ramfs_inode *file, struct buffer *buffer, uint64_t offset, uint32_t length,
+	      int (*move_page)(struct ramfs_inode *, struct buffer *, uint64_t, uint32_t))
 {
 	uint32_t done = 0;
 
@@ -202,7 +204,7 @@ static int ramfs_read(struct file *file, struct buffer *to, uint64_t offset)
 		return 0;
 	if (length > inode->inode.size - offset)
 		length = inode->inode.size - offset;
-	return move(inode, to, offset, length, read_page);
+	return move_by_pages(inode, to, offset, length, ramfs_read_page);
 }
 
 static int ramfs_write(struct file *file, struct buffer *from, uint64_t offset)
@@ -217,7 +219,7 @@ static int ramfs_write(struct file *file, struct buffer *from, uint64_t offset)
 		length = room;
 	if (length > FILE_SIZE_MAX - offset)
 		length = FILE_SIZE_MAX - offset;
-	int moved = move(inode, from, offset, length, write_page);
+	int moved = move_by_pages(inode, from, offset, length, ramfs_write_page);
 
 	if (moved <= 0)
 		return moved;

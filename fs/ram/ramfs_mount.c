@@ -16,7 +16,7 @@
 #include "mm/page_alloc.h"
 
 /* "755": a mode in octal digits, or 0. */
-static uint32_t mode_of(const char *text)
+static uint32_t mode_of_option(const char *text)
 {
 	uint32_t mode = 0;
 
@@ -33,7 +33,7 @@ static int tmpfs_mount(const struct filesystem *type, struct inode *device,
 	char name[32];
 
 	while (mount_option_next(&text, name, sizeof(name), &value)) {
-		mode = strcmp(name, "mode") == 0 ? mode_of(value) : 0;
+		mode = strcmp(name, "mode") == 0 ? mode_of_option(value) : 0;
 		if (!mode) {
 			printk("mount: %s: option %s=%s is not known (mode=755 is)\n", type->type,
 			       name, value);

@@ -81,7 +81,8 @@ _Static_assert(BLOCK_TRANSFER_SECTORS *SECTOR_SIZE == 128 * 1024, "max_sectors_k
 
 /* Finds the first device from object->number on: a drive's partition or (whole NULL) a drive, or
  * `any` of all. Its name is its own. */
-static bool find_device(struct procfs_object *object, bool any, const struct block_device *whole)
+static bool next_block_device(struct procfs_object *object, bool any,
+			      const struct block_device *whole)
 {
 	uint32_t number = 0;
 
@@ -98,13 +99,13 @@ static bool find_device(struct procfs_object *object, bool any, const struct blo
 /* The partitions of the drive whose directory it is; in another directory, the drives. */
 static bool next_device(const struct procfs_node *directory, struct procfs_object *object)
 {
-	return find_device(object, false, directory->object);
+	return next_block_device(object, false, directory->object);
 }
 
 /* Drives and partitions, by their names, and by their numbers. */
 static bool next_name(const struct procfs_node *directory, struct procfs_object *object)
 {
-	return find_device(object, true, NULL);
+	return next_block_device(object, true, NULL);
 }
 
 static bool next_number(const struct procfs_node *directory, struct procfs_object *object)

@@ -34,7 +34,7 @@
 /* A time of an inode, with its seconds rounded down: half a second before 1970 is second -1 and
  * 500,000,000 ns. The division needs a number that is not negative: the time since the earliest
  * one. */
-static struct linux_timespec64 time_of(int64_t ns)
+static struct linux_timespec64 timespec_of_inode(int64_t ns)
 {
 	struct linux_timespec64 time = timespec64_of(ns - FIRST_SECOND * (int64_t)NS);
 
@@ -44,7 +44,7 @@ static struct linux_timespec64 time_of(int64_t ns)
 
 static struct linux_timespec old_time_of(int64_t ns)
 {
-	const struct linux_timespec64 time = time_of(ns);
+	const struct linux_timespec64 time = timespec_of_inode(ns);
 
 	return (struct linux_timespec){ time.seconds, time.nanoseconds };
 }
@@ -89,7 +89,7 @@ static int give_statx(struct inode *inode, uint32_t to, uint32_t unused)
 {
 	const struct linux_statx stat = {
 		FACTS(inode),
-		TIMES(inode, time_of),
+		TIMES(inode, timespec_of_inode),
 		.mask = STATX_BASIC,
 		.device_major = inode->device >> 8 & 0xfff,
 		.device_minor = (inode->device & 0xff) | (inode->device >> 12 & ~0xffu),
@@ -141,7 +141,7 @@ SYSCALL(439, sys_faccessat2, "asox", access_at(frame->ebx, frame->ecx, frame->ed
 
 /* ---- changes ---- */
 
-static int change_mode(struct inode *inode, uint32_t mode, uint32_t unused)
+static int change_permissions(struct inode *inode, uint32_t mode, uint32_t unused)
 {
 	int error = inode->has_fixed_mode ? -EPERM : mount_check_change(inode);
 
@@ -183,9 +183,10 @@ static int change_owner16(struct inode *inode, uint32_t owner, uint32_t group)
 	return change_owner(inode, wide_owner(owner), wide_owner(group));
 }
 
-SYSCALL(15, sys_chmod, "so", call_at(HERE, frame->ebx, 0, change_mode, frame->ecx, 0))
-SYSCALL_OPEN(94, sys_fchmod, "fo", change_mode(file->inode, frame->ecx, 0))
-SYSCALL(306, sys_fchmodat, "aso", call_at(frame->ebx, frame->ecx, 0, change_mode, frame->edx, 0))
+SYSCALL(15, sys_chmod, "so", call_at(HERE, frame->ebx, 0, change_permissions, frame->ecx, 0))
+SYSCALL_OPEN(94, sys_fchmod, "fo", change_permissions(file->inode, frame->ecx, 0))
+SYSCALL(306, sys_fchmodat, "aso",
+	call_at(frame->ebx, frame->ecx, 0, change_permissions, frame->edx, 0))
 SYSCALL(182, sys_chown, "sdd", call_at(HERE, frame->ebx, 0, change_owner16, frame->ecx, frame->edx))
 SYSCALL(16, sys_lchown, "sdd",
 	call_at(HERE, frame->ebx, AT_SYMLINK_NOFOLLOW, change_owner16, frame->ecx, frame->edx))
