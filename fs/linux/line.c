@@ -63,12 +63,12 @@ static void line_change_mode(struct line *line)
 	line->ring->ready = line->ring->typed;
 }
 
-void line_set(struct line *line, const struct linux_termios *settings, bool flush)
+void line_set(struct line *line, const struct linux_termios2 *settings, bool flush)
 {
 	bool enabled = interrupts_disable();
 	bool was_canonical = is_canonical(line);
 
-	line->settings = *settings;
+	line->all = *settings;
 	if (flush)
 		line_flush(line);
 	else if (was_canonical != is_canonical(line))

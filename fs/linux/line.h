@@ -14,7 +14,10 @@
 #include "kernel/abi/terminal_modes.h"
 
 struct line {
-	struct linux_termios settings;
+	union {
+		struct linux_termios settings;
+		struct linux_termios2 all; /* these, and the speeds that BOTHER stands for */
+	};
 	/* To the screen, as it is; to the foreground group. */
 	void (*put)(struct line *line, const char *text, uint32_t length);
 	void (*signal)(struct line *line, int signal);
@@ -46,6 +49,6 @@ uint32_t line_take(struct line *line, char *to, uint32_t size, bool *is_end);
 void line_output(struct line *line, const char *text, uint32_t length);
 
 /* Other settings; what was typed can be read, or (with `flush`) is forgotten. */
-void line_set(struct line *line, const struct linux_termios *settings, bool flush);
+void line_set(struct line *line, const struct linux_termios2 *settings, bool flush);
 
 void line_flush(struct line *line);

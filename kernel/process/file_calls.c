@@ -94,13 +94,13 @@ OFFSET_CALL(sys_llseek, seek_wide(file, frame))
  * The page is the caller's only after success. */
 int path_from_user(uint32_t address, char **path)
 {
-	*path = path_page();
-	if (!*path)
-		return -ENOMEM;
-	int length = string_from_user(*path, address, PATH_MAX);
+	char *page = path_page();
+	int length = page ? string_from_user(page, address, PATH_MAX) : -ENOMEM;
 
 	if (length < 0)
-		path_page_free(*path);
+		path_page_free(page);
+	else
+		*path = page;
 	return length < 0 ? length : 0;
 }
 

@@ -37,5 +37,5 @@ static inline uint64_t wide(uint32_t low, uint32_t high)
 }
 
 /* Copies a path into a page, which path_page_free frees. Returns 0, -EFAULT, -ENAMETOOLONG or
- * -ENOMEM. */
+ * -ENOMEM; after an error *path is as it was. */
 int path_from_user(uint32_t address, char **path);

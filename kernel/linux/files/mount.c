@@ -57,15 +57,12 @@ static int fetch_texts(const struct trap_frame *frame, struct mount_texts *texts
 {
 	const uint32_t addresses[TEXTS] = { frame->ebx, frame->ecx, frame->edx, frame->edi };
 
-	for (unsigned i = 0; i < TEXTS; i++) {
-		char *text = NULL;
-		int error = addresses[i] ? path_from_user(addresses[i], &text) : 0;
+	int error = 0;
 
-		if (error)
-			return error;
-		texts->text[i] = text;
-	}
-	return 0;
+	for (unsigned i = 0; i < TEXTS && !error; i++)
+		if (addresses[i])
+			error = path_from_user(addresses[i], &texts->text[i]);
+	return error;
 }
 
 static int mount_from_texts(char *const texts[TEXTS], uint32_t flags)
@@ -105,15 +102,12 @@ SYSCALL_DEFINE(21, sys_mount, "sssxp")
 
 static int unmount_path(uint32_t address, uint32_t flags)
 {
-	char *path;
-	int error =
-	    flags & ~(MNT_FORCE | UMOUNT_NOFOLLOW) ? -EINVAL : path_from_user(address, &path);
+	char *path CLEANUP(path_page_release) = NULL;
 
-	if (error)
-		return error;
-	error = vfs_unmount(vfs_working_directory(current->process->files), path);
-	path_page_free(path);
-	return error;
+	if (flags & ~(MNT_FORCE | UMOUNT_NOFOLLOW))
+		return -EINVAL;
+	return path_from_user(address, &path)
+		   ?: vfs_unmount(vfs_working_directory(current->process->files), path);
 }
 
 SYSCALL(22, sys_umount, "s", unmount_path(frame->ebx, 0))

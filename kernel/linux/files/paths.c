@@ -43,20 +43,19 @@ static int start_from_user(struct start *start, uint32_t directory, uint32_t add
 {
 	const struct files *files = current->process->files;
 	const struct file *file;
-	char *path;
-	int error = path_from_user(address, &path);
+	int error = path_from_user(address, &start->path);
 
 	if (error)
 		return error;
-	start->path = path;
-	if (directory == HERE || *path == '/') {
+	if (directory == HERE || *start->path == '/') {
 		start->directory = inode_hold(vfs_working_directory(files));
 		return 0;
 	}
 	file = files_get(files, directory);
 	if (!file)
 		return -EBADF;
-	if (!inode_is(file->inode, S_IFDIR) && *path) /* an empty path may mean the file itself */
+	if (!inode_is(file->inode, S_IFDIR) &&
+	    *start->path) /* an empty path may mean the file itself */
 		return -ENOTDIR;
 	start->directory = inode_hold(file->inode);
 	return 0;

@@ -43,18 +43,9 @@ static void put_on_console(struct line *line, const char *text, uint32_t length)
 	console_write(text, length);
 }
 
-static bool can_put(const struct terminal *terminal)
-{
-	return true;
-}
-
 static void resume_serial(struct terminal *terminal)
 {
 	serial_resume();
-}
-
-static void ignore_end(struct terminal *terminal)
-{
 }
 
 /* ---- as a file ---- */
@@ -74,8 +65,8 @@ static int open_own(struct file *file)
 /* Until it has run, what is typed is kept without being shown, and lost here. */
 static void console_start(void)
 {
-	static const struct terminal_hardware hardware = { put_on_console, can_put, resume_serial,
-							   ignore_end };
+	static const struct terminal_hardware hardware = { .put = put_on_console,
+							   .resume = resume_serial };
 	static const struct file_ops own_ops = { .open = open_own };
 	static struct device own_device = { "tty", TTY_ANY, 0666, &own_ops, NULL };
 

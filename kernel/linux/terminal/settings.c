@@ -20,27 +20,12 @@ static uint32_t speed_of(uint32_t code, uint32_t other)
 	return code == BOTHER ? other : speeds[code < BOTHER ? code : code - BOTHER + B38400];
 }
 
-int terminal_settings_give(const struct linux_termios *settings,
-			   const struct terminal_speeds *speeds, uint32_t address)
+int terminal_settings_give(struct linux_termios2 settings, uint32_t address)
 {
-	struct linux_termios2 wide = { *settings, 0, 0 };
-	uint32_t code = settings->control, input = code >> INPUT_SPEED;
+	uint32_t code = settings.settings.control, input = code >> INPUT_SPEED;
 
-	wide.output_speed = speed_of(code, speeds->output);
-	wide.input_speed = input & CBAUD ? speed_of(input, speeds->input) : wide.output_speed;
-	return give(address, &wide, sizeof(wide));
-}
-
-int terminal_settings_take(struct linux_termios *settings, struct terminal_speeds *speeds,
-			   uint32_t command, uint32_t address)
-{
-	bool has_speeds = command >= TCSETS2;
-	struct linux_termios2 wide = { .input_speed = speeds->input,
-				       .output_speed = speeds->output };
-
-	if (copy_from_user(&wide, address, has_speeds ? sizeof(wide) : sizeof(wide.settings)))
-		return -EFAULT;
-	*settings = wide.settings;
-	*speeds = (struct terminal_speeds){ wide.input_speed, wide.output_speed };
-	return 0;
+	settings.output_speed = speed_of(code, settings.output_speed);
+	settings.input_speed =
+	    input & CBAUD ? speed_of(input, settings.input_speed) : settings.output_speed;
+	return give(address, &settings, sizeof(settings));
 }

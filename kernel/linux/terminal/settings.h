@@ -5,16 +5,6 @@
 
 #include "kernel/abi/terminal_modes.h"
 
-/* Bits a second, if BOTHER is set in the control flags. */
-struct terminal_speeds {
-	uint32_t input, output;
-};
-
-/* Writes settings and speeds to a user address: struct termios2. Returns 0 or -EFAULT. */
-int terminal_settings_give(const struct linux_termios *settings,
-			   const struct terminal_speeds *speeds, uint32_t address);
-
-/* Reads settings from a user address, as one of TCSETS to TCSETSF2 has them. Those without speeds
- * leave the speeds as they are. Returns 0 or -EFAULT. */
-int terminal_settings_take(struct linux_termios *settings, struct terminal_speeds *speeds,
-			   uint32_t command, uint32_t address);
+/* Writes settings to a user address, as struct termios2, with the speeds in bits a second: those
+ * that the control flags name, or (BOTHER) those that are in them. Returns 0 or -EFAULT. */
+int terminal_settings_give(struct linux_termios2 settings, uint32_t address);

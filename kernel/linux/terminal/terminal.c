@@ -202,7 +202,7 @@ static void terminal_release(struct file *file)
 {
 	struct terminal *terminal = file->private;
 
-	if (--terminal->files == 0)
+	if (--terminal->files == 0 && terminal->hardware->leave)
 		terminal->hardware->leave(terminal);
 }
 
@@ -280,7 +280,9 @@ static int terminal_read(struct file *file, struct buffer *to, uint64_t offset)
 
 static bool can_write(const struct terminal *terminal)
 {
-	return terminal->is_hung_up || terminal->hardware->has_room(terminal);
+	const struct terminal_hardware *hardware = terminal->hardware;
+
+	return terminal->is_hung_up || !hardware->has_room || hardware->has_room(terminal);
 }
 
 static int wait_for_room(struct terminal *terminal, uint32_t flags)
@@ -329,15 +331,17 @@ static uint32_t terminal_poll(struct file *file, struct poll_table *table)
 
 /* ---- ioctl ---- */
 
+/* TCSETS to TCSETSF2. Those without speeds leave the speeds as they are. */
 static int set_settings(struct terminal *terminal, uint32_t command, uint32_t argument)
 {
-	struct linux_termios settings;
+	struct linux_termios2 settings = terminal->line.all;
+	uint32_t size = command >= TCSETS2 ? sizeof(settings) : sizeof(settings.settings);
 	int error = check_background(terminal, SIGTTOU);
 
-	if (!error)
-		error = terminal_settings_take(&settings, &terminal->speeds, command, argument);
 	if (error)
 		return error;
+	if (copy_from_user(&settings, argument, size))
+		return -EFAULT;
 	line_set(&terminal->line, &settings, command == TCSETSF || command == TCSETSF2);
 	terminal->hardware->resume(terminal);
 	return 0;
@@ -404,7 +408,7 @@ static int control_line(struct terminal *terminal, uint32_t command, uint32_t ar
 	case TCGETS:
 		return give(argument, settings, sizeof(*settings));
 	case TCGETS2:
-		return terminal_settings_give(settings, &terminal->speeds, argument);
+		return terminal_settings_give(terminal->line.all, argument);
 	case TCSETS:
 	case TCSETSW:
 	case TCSETSF:

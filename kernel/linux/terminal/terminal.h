@@ -13,10 +13,11 @@ struct terminal;
 struct terminal_hardware {
 	/* Shows a piece of text; only after has_room, unless it is an echo, which may be lost. */
 	void (*put)(struct line *line, const char *text, uint32_t length);
-	bool (*has_room)(const struct terminal *terminal); /* for TERMINAL_CHUNK bytes and more */
+	/* For TERMINAL_CHUNK bytes and more? NULL: always. */
+	bool (*has_room)(const struct terminal *terminal);
 	/* A program has taken what was typed: more can come. */
 	void (*resume)(struct terminal *terminal);
-	/* The last file is closed. */
+	/* The last file is closed; it may free the terminal. NULL: nothing to do. */
 	void (*leave)(struct terminal *terminal);
 };
 
@@ -28,7 +29,6 @@ struct terminal {
 	uint32_t device;     /* as in struct process */
 	int32_t session;     /* whose terminal it is; 0: nobody's */
 	int32_t *foreground; /* the process group in front; 0: none */
-	struct terminal_speeds speeds;
 	struct linux_window_size window;
 	struct wait_queue readers, writers; /* wake when something can be read, or written */
 	uint32_t files;			    /* that are open */

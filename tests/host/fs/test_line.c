@@ -65,12 +65,12 @@ struct change {
 
 static void change(const struct change *change)
 {
-	struct linux_termios settings = line.settings;
+	struct linux_termios2 settings = line.all;
 
-	settings.input &= ~change->input_off;
-	settings.output &= ~change->output_off;
-	settings.local &= ~change->local_off;
-	settings.local |= change->local_on;
+	settings.settings.input &= ~change->input_off;
+	settings.settings.output &= ~change->output_off;
+	settings.settings.local &= ~change->local_off;
+	settings.settings.local |= change->local_on;
 	line_set(&line, &settings, false);
 }
 
@@ -184,7 +184,7 @@ static void test_full(struct random *random, uint32_t rounds)
 static void test_change(struct random *random, uint32_t rounds)
 {
 	struct change raw = RAW, canonical = { 0, 0, 0, ICANON };
-	struct linux_termios settings;
+	struct linux_termios2 settings;
 
 	(void)random, (void)rounds;
 	begin();
@@ -194,7 +194,7 @@ static void test_change(struct random *random, uint32_t rounds)
 	type("more");
 	change(&canonical);
 	REQUIRE(line_available(&line) == 4, "raw bytes, canonical");
-	settings = line.settings;
+	settings = line.all;
 	line_set(&line, &settings, true);
 	REQUIRE(line_available(&line) == 0, "flushed");
 }
@@ -221,7 +221,7 @@ static void test_random(struct random *random, uint32_t rounds)
 
 	begin();
 	for (unit_round = 0; unit_round < rounds; unit_round++) {
-		struct linux_termios settings = line.settings;
+		struct linux_termios2 settings = line.all;
 		char bytes[64];
 		bool is_end;
 
@@ -237,9 +237,9 @@ static void test_random(struct random *random, uint32_t rounds)
 		screen_length = 0;
 		if (random_below(random, 50))
 			continue;
-		settings.local = random_next(random);
-		settings.input = random_next(random);
-		settings.output = random_next(random);
+		settings.settings.local = random_next(random);
+		settings.settings.input = random_next(random);
+		settings.settings.output = random_next(random);
 		line_set(&line, &settings, random_below(random, 2));
 	}
 }
