@@ -1,4 +1,13 @@
-/* The devices of memory that only Linux's programs look for: full, random, urandom. */
+/*
+ * The devices of memory that only Linux's programs look for (full(4), random(4)):
+ *
+ *	/dev/full			writes fail with -ENOSPC; reads give zeros
+ *	/dev/random, /dev/urandom	the same bits: the setting `seed` (0 without it) decides
+ * them
+ *
+ * So a run can be repeated to the bit, and nothing here is fit for keys. The same bits are what
+ * getrandom(2) gives, and a program's AT_RANDOM.
+ */
 #include "fs/linux/devices.h"
 
 #include <stddef.h>
@@ -22,6 +31,7 @@ uint64_t device_random(void)
 	return random_next(&random);
 }
 
+/* In pieces of 8 bytes: a copy to a program may sleep between them, and other tasks take bits. */
 int device_fill_random(struct buffer *to)
 {
 	int done = 0;

@@ -1,5 +1,17 @@
-/* The terminal's line discipline with all of Linux's settings. fs/tty/tty.c has a drawing of its
- * cells.
+/*
+ * The terminal's line discipline with Linux's settings, as Linux's n_tty.c has it. What a byte that
+ * is typed goes through:
+ *
+ *	line_type	a byte after ^V (VLNEXT) is taken as it is
+ *	map_input	CR becomes NL, or the other way round (ICRNL, INLCR, IGNCR)
+ *	type_signal	^C, ^\ and ^Z drop the line and send a signal (ISIG)
+ *	type_canonical	with ICANON: editing, and the ends of lines; without it each byte is ready
+ *	echo		what the other end shows of it (ECHO and its like)
+ *
+ * fs/tty/tty.c has the ring of cells that all of it ends in, and a drawing of that. termios(3).
+ *
+ * Typing may happen in an interrupt handler, so nothing here sleeps or allocates; what the reader
+ * shares with it is changed with interrupts disabled.
  */
 #include "fs/linux/line.h"
 
@@ -13,6 +25,7 @@ static bool is_canonical(const struct line *line)
 	return line->settings.local & ICANON;
 }
 
+/* Are all of these local flags set? */
 static bool has_local(const struct line *line, uint32_t local)
 {
 	return (line->settings.local & local) == local;
@@ -23,6 +36,8 @@ static uint16_t *cell(struct line *line, uint32_t number)
 	return &line->ring->cells[number % TTY_CELLS];
 }
 
+/* As a Linux console is at boot: the control characters are ^C, ^\, DEL, ^U, ^D, then VTIME, VMIN,
+ * and from VSTART on ^Q, ^S, ^Z. */
 void line_initialize(struct line *line, struct tty_ring *ring,
 		     void (*put)(struct line *line, const char *text, uint32_t length),
 		     void (*signal)(struct line *line, int signal))
@@ -63,6 +78,8 @@ static void line_change_mode(struct line *line)
 	line->ring->ready = line->ring->typed;
 }
 
+/* TCSETSF flushes, TCSETS and TCSETSW keep what was typed; output is never waiting, so those two
+ * are the same. */
 void line_set(struct line *line, const struct linux_termios2 *settings, bool flush)
 {
 	bool enabled = interrupts_disable();
@@ -78,6 +95,7 @@ void line_set(struct line *line, const struct linux_termios2 *settings, bool flu
 
 /* ---- the screen ---- */
 
+/* Text without a newline goes out in one piece: `put` may be slow to begin. */
 void line_output(struct line *line, const char *text, uint32_t length)
 {
 	bool maps = (line->settings.output & (OPOST | ONLCR)) == (OPOST | ONLCR);
@@ -94,12 +112,14 @@ void line_output(struct line *line, const char *text, uint32_t length)
 		line->put(line, text + start, length - start);
 }
 
+/* Control characters are shown as ^C and the like; what moves the cursor is not. */
 static bool shows_as_two(const struct line *line, uint8_t byte)
 {
 	return has_local(line, ECHOCTL) && (byte < ' ' || byte == DELETE) && byte != '\t' &&
 	       byte != '\n';
 }
 
+/* A newline can be shown without ECHO: a program that reads a password wants that (ECHONL). */
 static void echo(struct line *line, uint8_t byte)
 {
 	char two[] = { '^', byte ^ 0x40 };
@@ -145,6 +165,7 @@ static bool ends_in_blank(struct line *line)
 	return last == ' ' || last == '\t';
 }
 
+/* Blanks after the word go with it. */
 static void erase_word(struct line *line)
 {
 	while (line->ring->typed != line->ring->ready && ends_in_blank(line))
@@ -153,6 +174,7 @@ static void erase_word(struct line *line)
 		erase_character(line);
 }
 
+/* With ECHOKE the line vanishes; with ECHOK alone it stays on the screen, and a new one begins. */
 static void erase_line(struct line *line)
 {
 	while (line->ring->typed != line->ring->ready)
@@ -161,6 +183,7 @@ static void erase_line(struct line *line)
 		echo(line, '\n');
 }
 
+/* The line that is being edited, after something else was written to the screen (^R). */
 static void show_again(struct line *line)
 {
 	echo(line, line->settings.characters[VREPRINT]);
@@ -171,6 +194,7 @@ static void show_again(struct line *line)
 
 /* ---- what the bytes mean ---- */
 
+/* A control character that is set to 0 (_POSIX_VDISABLE) is no key. */
 static bool is_character(const struct line *line, uint8_t byte, unsigned which)
 {
 	return byte != 0 && line->settings.characters[which] == byte;
@@ -278,6 +302,7 @@ uint32_t line_available(const struct line *line)
 	return line->ring->ready - line->ring->taken;
 }
 
+/* Without ICANON cells have no marks: the end is that of what is there. */
 uint32_t line_take(struct line *line, char *to, uint32_t size, bool *is_end)
 {
 	uint32_t count = tty_take(line->ring, to, size, is_end);

@@ -25,6 +25,7 @@ static void nameless_forget(struct inode *inode)
 
 static const struct inode_ops nameless_ops = { .forget = nameless_forget };
 
+/* The file holds the inode, until vfs_forget_file. */
 static struct file *with_inode(struct file *file, struct inode *inode)
 {
 	file->inode = inode_hold(inode);
@@ -59,6 +60,8 @@ void pipe_freed(const struct file *file)
 }
 
 /* Waits until a process opens the other side, even if it closes it again at once. */
+/* 0, -ENXIO (a writer without O_NONBLOCK would wait), or -ERESTART. Of a pipe without a name the
+ * other side is never waited for: fifo(7). */
 static int wait_for_other(struct file *file, struct pipe *pipe)
 {
 	bool reads = file_readable(file);
@@ -98,6 +101,7 @@ static bool is_hung_up(const struct file *file, const struct pipe *pipe)
 	return pipe->writers == 0 && file->offset != (uint64_t)pipe->writer_opens + 1;
 }
 
+/* A writer is told POLLOUT when a page is free, as on Linux: a write of PIPE_BUF bytes succeeds. */
 uint32_t pipe_poll(struct file *file, struct poll_table *table)
 {
 	struct pipe *pipe = file->private;

@@ -54,7 +54,9 @@ struct procfs_entry procfs_root = { .tree = &proc, .children = &procfs_task, .nu
 static const struct inode_ops procfs_ops, jump_ops;
 static const struct file_ops directory_ops = { .read = vfs_read_directory };
 
-/* The entry for each object stays the last of its directory. */
+/* Numbers are given in the order of registration, and entries of entries get theirs at once: they
+ * stay below ENTRIES, so that number_of_node can put a pid above them. The entry for each object
+ * stays the last of its directory. */
 void procfs_register(struct procfs_entry *directory, struct procfs_entry *entries, unsigned count)
 {
 	static uint32_t last = ROOT + 2;
@@ -75,6 +77,7 @@ void procfs_register(struct procfs_entry *directory, struct procfs_entry *entrie
 
 /* ---- nodes ---- */
 
+/* Only the topmost entry knows its tree. */
 static struct procfs_tree *tree_of(const struct procfs_entry *entry)
 {
 	while (entry->parent)
@@ -90,6 +93,8 @@ static const struct procfs_entry *first_entry(const struct procfs_node *director
 	return is_of_thread ? threads.next : directory->entry->children;
 }
 
+/* The node of an entry of this directory; of an entry for each object, of that object. A child is
+ * of the same task as its directory, or is itself the task. */
 static struct procfs_node child_of(const struct procfs_node *directory,
 				   const struct procfs_entry *entry,
 				   const struct procfs_object *object)
@@ -163,6 +168,7 @@ static uint32_t number_of_node(const struct procfs_node *node)
 
 /* ---- inodes ---- */
 
+/* With one reference. It counts as used until it is forgotten. -ENOMEM. */
 static int procfs_make_inode(struct procfs_node node, struct inode **made)
 {
 	struct procfs_inode *inode = pool_alloc(&inodes);
@@ -301,6 +307,8 @@ static int show_path(struct file *file, char *target, uint32_t size)
 	return length;
 }
 
+/* For readlink(2); what follows a link to an open file jumps instead. -ENOENT when the task, or its
+ * file, is gone. */
 static int procfs_read_link(struct inode *inode, char *target, uint32_t size)
 {
 	const struct procfs_node *link = procfs_node(inode);
@@ -405,6 +413,7 @@ static int procfs_mount(const struct filesystem *type, struct inode *device,
 	return 0;
 }
 
+/* It has neither blocks nor inodes that could be used up. */
 static void procfs_statfs(struct inode *inode, struct filesystem_usage *usage)
 {
 	*usage = (struct filesystem_usage){
@@ -413,11 +422,13 @@ static void procfs_statfs(struct inode *inode, struct filesystem_usage *usage)
 	};
 }
 
+/* The root stays, for the next mount. */
 static int procfs_unmount(struct inode *inode)
 {
 	return tree_of(procfs_node(inode)->entry)->used > 0 || inode->references > 1 ? -EBUSY : 0;
 }
 
+/* At start-up: without memory for a root the kernel ends; without a place for it, it goes on. */
 void procfs_mount_tree(struct procfs_entry *top)
 {
 	struct procfs_tree *tree = top->tree;

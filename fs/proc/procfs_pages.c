@@ -14,6 +14,7 @@
 	"<objperslab> <pagesperslab> : tunables <limit> <batchcount> <sharedfactor> "              \
 	": slabdata <active_slabs> <num_slabs> <sharedavail>\n"
 
+/* With interrupts disabled, because handlers allocate, too. The lists are short. */
 static uint32_t length_of(const struct list *list)
 {
 	bool enabled = interrupts_disable();
@@ -38,7 +39,8 @@ uint32_t procfs_slab_pages(uint32_t *empty)
 	return pages;
 }
 
-/* Free blocks, by order. */
+/* buddyinfo: a line for each zone, with how many free blocks of 2^0, 2^1, ... pages it has. There
+ * is one node. */
 static void show_zones(struct procfs_text *text, const struct task *task)
 {
 	for (const struct zone *zone = zones; zone < zones + ZONES; zone++) {
@@ -49,6 +51,7 @@ static void show_zones(struct procfs_text *text, const struct task *task)
 	}
 }
 
+/* Objects, and slabs: in use, and all. The tunables are of Linux's own slab allocator. */
 static void show_slabs(struct procfs_text *text, const struct task *task)
 {
 	procfs_print(text, "%s", SLABINFO_HEADING);

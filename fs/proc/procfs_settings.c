@@ -1,4 +1,8 @@
-/* /proc/sys: fixed settings, one value in each file, as sysctl(8) and C libraries read it. */
+/*
+ * /proc/sys: settings, one value in each file, as sysctl(8) and C libraries read it (proc(5),
+ * sysctl(2)). Those here cannot be changed; where Linux's would be written to (a host's name), a
+ * system call changes them.
+ */
 #include "fs/files.h"
 #include "fs/proc/procfs.h"
 #include "kernel/abi/capability.h"

@@ -1,4 +1,14 @@
-/* /proc files about the whole machine: proc(5) of Linux's manual has the formats. */
+/*
+ * /proc files about the whole machine, in the formats of proc(5): what top, free, uptime, vmstat,
+ * df and C libraries read. A tick is a hundredth of a second, as USER_HZ on Linux.
+ *
+ *	stat, loadavg, uptime	how busy the processor is
+ *	meminfo			pages, in KiB
+ *	cpuinfo			what CPUID says
+ *	mounts, mountinfo	the mounts, which are the same for all tasks
+ *
+ * Texts are made for one reader at a time, and nothing that they count changes meanwhile.
+ */
 #include <cpuid.h>
 
 #include "fs/file.h"
@@ -43,6 +53,8 @@ static struct usage measure_usage(void)
 	return usage;
 }
 
+/* "cpu" lines: user, nice, system, idle, iowait and others, in ticks since the kernel started. What
+ * is not told apart is 0. btime is in seconds since 1970. */
 static void show_machine_stat(struct procfs_text *text, const struct task *task)
 {
 	struct usage usage = measure_usage();
@@ -65,6 +77,7 @@ static void print_seconds(struct procfs_text *text, uint64_t hundredths, char en
 	procfs_print(text, "%llu.%02u%c", whole, rest, end);
 }
 
+/* Seconds: since the kernel started, and idle ones. */
 static void show_uptime(struct procfs_text *text, const struct task *task)
 {
 	print_seconds(text, divide64(time_ns(), TICK_NS, NULL), ' ');
@@ -80,6 +93,7 @@ static void show_load(struct procfs_text *text, const struct task *task)
 		     usage.running, usage.running, usage.tasks, current->pid);
 }
 
+/* The six columns of fstab(5); spaces in names are not escaped. */
 static void show_mounts(struct procfs_text *text, const struct task *task)
 {
 	const struct mount *mount;
@@ -106,6 +120,7 @@ static void show_mount_tree(struct procfs_text *text, const struct task *task)
 			     mount->type->type, mount->source);
 }
 
+/* "nodev": it needs no device. mount(8) tries the others. */
 static void show_filesystems(struct procfs_text *text, const struct task *task)
 {
 	const struct filesystem *type = filesystem_next(NULL);
@@ -114,6 +129,8 @@ static void show_filesystems(struct procfs_text *text, const struct task *task)
 		procfs_print(text, "%s\t%s\n", type->needs_device ? "" : "nodev", type->type);
 }
 
+/* CPUID's leaf 0 has the vendor in EBX, EDX, ECX; leaf 1 family, model and stepping in EAX (Intel
+ * SDM, volume 2, CPUID). */
 static void show_processor(struct procfs_text *text, const struct task *task)
 {
 	uint32_t eax, words[12], khz = time_tsc_khz();
@@ -126,6 +143,7 @@ static void show_processor(struct procfs_text *text, const struct task *task)
 	procfs_print(text, "cpu MHz\t\t: %u.%03u\nfpu\t\t: yes\n\n", khz / 1000, khz % 1000);
 }
 
+/* /proc/self: the program of the task that reads the link. */
 static int link_self(const void *unused, char *target, uint32_t size)
 {
 	return snprintk(target, size, "%d", current->process->leader->task->pid);

@@ -1,4 +1,17 @@
-/* /proc files about each task: proc(5) of Linux's manual has the formats. */
+/*
+ * /proc files about each task, in the formats of proc(5). What a column means there and nothing
+ * here is 0, or what a process on Linux has at first.
+ *
+ *	stat, status	life, family, signals, times		ps, top
+ *	statm, maps	memory					free, glibc, gdb
+ *	cmdline, environ, comm	strings, read from its memory	ps, pgrep
+ *	fd, fdinfo, exe, cwd	its files			lsof, ls -l
+ *
+ * /proc/PID/task/TID has the same files: those of a thread are about the thread, where Linux's are.
+ *
+ * A text is made by the task that reads it, which may sleep only where the other's memory is read;
+ * the other task may have ended by then. What a zombie has no longer is empty.
+ */
 #include "fs/files.h"
 #include "fs/proc/procfs.h"
 #include "kernel/abi/file.h"
@@ -27,6 +40,7 @@ static const struct process *process_of(const struct task *task)
 	return task->process ? task->process : &nothing;
 }
 
+/* Every task of the program counts, its first one too. */
 static uint32_t threads_of(const struct task *task)
 {
 	uint32_t count = 0;
@@ -36,6 +50,7 @@ static uint32_t threads_of(const struct task *task)
 	return count;
 }
 
+/* The pid of the parent's program; 0 for what the kernel has started. */
 static int parent_pid(const struct task *task)
 {
 	const struct process *leader = process_of(task)->leader;
@@ -44,6 +59,7 @@ static int parent_pid(const struct task *task)
 	return parent ? parent->task->pid : 0;
 }
 
+/* Bytes of areas, and of those that are in memory. */
 static uint32_t memory_of(const struct task *task)
 {
 	return task->space ? space_size(task->space) : 0;
@@ -54,6 +70,9 @@ static uint32_t resident_of(const struct task *task)
 	return task->space ? space_resident_size(task->space) : 0;
 }
 
+/* The 52 columns of stat. Times are in hundredths of seconds, which are ticks here; a priority is
+ * 20 plus the nice value; sizes are bytes, but the resident one is pages. The limit of the resident
+ * size is 2^32 - 1: none. Column 38 is the signal that tells the parent of the end, SIGCHLD. */
 static void show_task_stat(struct procfs_text *text, const struct task *task)
 {
 	uint64_t begun = divide64(task->begun_ns, 10000000, NULL);
@@ -72,6 +91,7 @@ static void show_task_stat(struct procfs_text *text, const struct task *task)
 		     (uint32_t)process->signals.pending, (uint32_t)process->signals.blocked);
 }
 
+/* Pages: all, resident, shared with files, code, 0, data and stack, 0. */
 static void show_statm(struct procfs_text *text, const struct task *task)
 {
 	struct space_range range = { .end = 0 };
@@ -117,6 +137,8 @@ static uint32_t pinned_of(const struct task *task)
 	return pinned;
 }
 
+/* For people, a line each. User and group are root's, four times: real, effective, saved, and that
+ * of file systems. */
 static void show_status(struct procfs_text *text, const struct task *task)
 {
 	procfs_print(text, "Name:\t%s\nState:\t%c (%s)\nTgid:\t%d\nPid:\t%d\nPPid:\t%d\n",
@@ -159,11 +181,14 @@ static void show_arguments(struct procfs_text *text, const struct task *task)
 	text->length = end;
 }
 
+/* As it was when the program began, unless that has written over it. */
 static void show_environment(struct procfs_text *text, const struct task *task)
 {
 	show_strings(text, task, process_of(task)->environment, process_of(task)->strings_end);
 }
 
+/* A line of maps: addresses, what is allowed, private or shared, the offset, and a name, which
+ * begins in column 74. The device and the inode are not known here. */
 static void show_range(struct procfs_text *text, const struct space *space,
 		       const struct space_range *range)
 {
@@ -199,6 +224,7 @@ static void show_maps(struct procfs_text *text, const struct task *task)
 
 /* ---- open files ---- */
 
+/* What the links exe and cwd lead to: struct procfs_entry's file. */
 static struct file *program_of(const struct files *files, uint32_t unused)
 {
 	return files->program;
@@ -221,6 +247,7 @@ static bool next_descriptor(const struct procfs_node *directory, struct procfs_o
 	return files && object->number < FILES_MAX;
 }
 
+/* fdinfo. The flags are octal, as open(2) takes them. Nothing, if it was closed meanwhile. */
 static void show_descriptor(struct procfs_text *text, const struct task *task)
 {
 	const struct files *files = task->process ? task->process->files : NULL;

@@ -1,4 +1,12 @@
-/* The texts of files in /proc and /sys, made when they are read: what does not fit is lost. */
+/*
+ * The texts of files in /proc and /sys, as seq_file's on Linux: a text is made when it is read from
+ * its beginning, and kept in the open file's own pages until it is read from there again. So a
+ * program that reads piece by piece sees one state of the kernel, and one that keeps the file open
+ * (top) sees the present one each time.
+ *
+ * How many pages the entry says (`order`); what does not fit is lost. Reading and writing may sleep
+ * in the copy to or from the program, and where the entry's functions do.
+ */
 #include "fs/proc/procfs_text.h"
 
 #include "fs/file.h"
@@ -22,6 +30,7 @@ void procfs_print(struct procfs_text *text, const char *format, ...)
 		text->length = text->size - 1;
 }
 
+/* The text is made later: its task may have ended by then, which is -ESRCH. */
 static int procfs_open(struct file *file)
 {
 	const struct procfs_entry *entry = procfs_node(file->inode)->entry;
@@ -66,6 +75,8 @@ static int procfs_read(struct file *file, struct buffer *to, uint64_t offset)
 	return buffer_put(to, text->bytes + offset, text->length - (uint32_t)offset);
 }
 
+/* One line a call. The whole call succeeds or fails; a longer line is cut, and counts as far as it
+ * was taken. */
 static int procfs_write(struct file *file, struct buffer *from, uint64_t offset)
 {
 	const struct procfs_node *node = procfs_node(file->inode);

@@ -26,6 +26,7 @@ static const struct block_device *shown_device(const struct procfs_text *text)
 	return text->object;
 }
 
+/* Bytes; 0 says that the drive cannot discard. */
 static uint32_t discard_unit(const struct block_device *device)
 {
 	return block_can_discard(device) ? SECTOR_SIZE : 0;
@@ -69,6 +70,7 @@ static void show_order(struct procfs_text *text, const struct task *task)
 	procfs_print(text, "\n");
 }
 
+/* A name of an order; -EINVAL for another one. */
 static int store_order(const void *object, const char *line)
 {
 	return block_set_order(((const struct block_device *)object)->queue, line);
@@ -118,6 +120,7 @@ static bool next_number(const struct procfs_node *directory, struct procfs_objec
 	return true;
 }
 
+/* struct procfs_entry's up: from a partition's directory back to its drive's. */
 static const void *whole_of(const void *partition)
 {
 	return ((const struct block_device *)partition)->whole;
@@ -128,6 +131,7 @@ static int link_drive(const void *object, char *target, uint32_t size)
 	return snprintk(target, size, "../devices/%s", ((const struct block_device *)object)->name);
 }
 
+/* From a folder in /sys/class or /sys/dev; a partition is below its drive. */
 static int link_device(const void *object, char *target, uint32_t size)
 {
 	const struct block_device *device = object;

@@ -62,11 +62,13 @@ static bool pty_has_room(const struct terminal *terminal)
 	return RING - (pty->shown - pty->taken) >= 2 * TERMINAL_CHUNK;
 }
 
+/* The master may write again. */
 static void pty_resume(struct terminal *terminal)
 {
 	wait_wake(&((struct pty *)terminal)->master);
 }
 
+/* The slave's last file is closed: the master's reads end with -EIO. The last end frees both. */
 static void pty_leave(struct terminal *terminal)
 {
 	wait_wake(&((struct pty *)terminal)->master);
@@ -76,6 +78,7 @@ static void pty_leave(struct terminal *terminal)
 	page_free(terminal, ORDER);
 }
 
+/* /dev/pts/NUMBER. -EIO before unlockpt(3), and after the master has gone. */
 static int slave_open(struct file *file)
 {
 	struct pty *pty = (struct pty *)terminal_find(file->inode->device);
@@ -88,6 +91,8 @@ static int slave_open(struct file *file)
 
 /* ---- the master ---- */
 
+/* /dev/ptmx, each time another one. Its settings are those of Linux's, a little other than the
+ * console's. -ENOSPC when all numbers are in use, -ENOMEM. */
 static int master_open(struct file *file)
 {
 	static const struct terminal_hardware hardware = { pty_put, pty_has_room, pty_resume,
@@ -114,11 +119,13 @@ static int master_open(struct file *file)
 	return 0;
 }
 
+/* Not before the slave was open for the first time: until then a reader waits. */
 static bool is_closed(const struct pty *pty)
 {
 	return pty->was_open && pty->terminal.files == 0;
 }
 
+/* Moves bytes that the slave has written, or that were echoed, out of the ring. */
 static uint32_t take_shown(struct pty *pty, char *to, uint32_t size)
 {
 	uint32_t count = 0;
@@ -176,6 +183,7 @@ static int master_write(struct file *file, struct buffer *from, uint64_t offset)
 	return done;
 }
 
+/* Room is in the slave's line, data in the master's ring. */
 static uint32_t master_poll(struct file *file, struct poll_table *table)
 {
 	struct pty *pty = file->private;
@@ -185,6 +193,9 @@ static uint32_t master_poll(struct file *file, struct poll_table *table)
 	       (line_has_room(&pty->terminal.line) ? POLLOUT : 0);
 }
 
+/* What Linux answers at the master's end is sometimes of the slave (the session, the window, the
+ * settings), sometimes its own (the number, the lock, how much there is to read). pts(4),
+ * ioctl_tty(2). */
 static int master_control(struct file *file, uint32_t command, uint32_t argument)
 {
 	struct pty *pty = file->private;
@@ -212,6 +223,7 @@ static int master_control(struct file *file, uint32_t command, uint32_t argument
 	return terminal_control(&pty->terminal, command, argument);
 }
 
+/* The slave may still be open: then its last file frees the pty. */
 static void master_release(struct file *file)
 {
 	struct terminal *terminal = file->private;

@@ -1,4 +1,8 @@
-/* Settings of terminals, with and without speeds: struct termios2 and struct termios. */
+/*
+ * Settings of terminals with their speeds, struct termios2: glibc 2.42 and later asks for those. A
+ * speed is one of 31 codes in the control flags, or BOTHER and a number beside them; 0 for the
+ * input means that it is as fast as the output. No speed changes anything here.
+ */
 #include "kernel/linux/terminal/settings.h"
 
 #include <stdbool.h>

@@ -11,6 +11,17 @@
  *
  * The other end is a keyboard and a screen (kernel/linux/terminal/console.c), or a program
  * (kernel/linux/terminal/pty.c). The line is touched with interrupts disabled.
+ *
+ * Who belongs to whom (credentials(7), setsid(2), tcsetpgrp(3)):
+ *
+ *	terminal	session S, foreground group G
+ *	session S	processes whose `session` is S, of which the leader's pid is S
+ *	group G		processes of S whose `pgrp` is G; all other groups are in the background
+ *
+ * A process has at most one terminal of its own (`tty`, its device number), and a terminal one
+ * session. A session gets one by opening it; its leader's end, or the other end's, ends that.
+ *
+ * Reading, writing and what check_background guards may sleep, or stop the task.
  */
 #include "kernel/linux/terminal/terminal.h"
 
@@ -39,7 +50,7 @@ struct terminal *terminal_find(uint32_t device)
 	return terminal;
 }
 
-/* The current process's terminal, or NULL. */
+/* The current process's own terminal (/dev/tty), or NULL. */
 static struct terminal *own_terminal(void)
 {
 	return terminal_find(current->process->tty);
@@ -72,6 +83,7 @@ void terminal_remove(struct terminal *terminal)
 
 /* ---- job control ---- */
 
+/* Is it the terminal of the current process's session? Job control is for nobody else. */
 static bool is_own(const struct terminal *terminal)
 {
 	return current->process->tty == terminal->device;
@@ -175,6 +187,7 @@ static int32_t session_of(int32_t group)
 	return process ? process->session : 0;
 }
 
+/* TIOCSPGRP (tcsetpgrp): only within the session. -ENOTTY, -EPERM, -ESRCH, -EINVAL, -EFAULT. */
 static int set_foreground(struct terminal *terminal, uint32_t argument)
 {
 	int32_t group;
@@ -206,12 +219,21 @@ static void terminal_release(struct file *file)
 		terminal->hardware->leave(terminal);
 }
 
+/* Bytes; an end of file counts as one. */
 static uint32_t available(const struct terminal *terminal)
 {
 	return line_available(&terminal->line);
 }
 
-/* Without ICANON: VMIN bytes, or fewer when VTIME tenths of a second pass. */
+/* Without ICANON, by VMIN bytes and VTIME tenths of a second (termios(3)):
+ *
+ *	VMIN	VTIME
+ *	> 0	0	until there are VMIN bytes
+ *	> 0	> 0	until then, or until no byte has come for VTIME, after the first
+ *	0	> 0	until there is one, or for VTIME
+ *	0	0	not at all
+ *
+ * Returns 0, also when time is over, or -ERESTART for a signal. */
 static int wait_for_bytes(struct terminal *terminal, uint32_t wanted)
 {
 	struct wait_queue *readers = &terminal->readers;
@@ -278,6 +300,7 @@ static int terminal_read(struct file *file, struct buffer *to, uint64_t offset)
 	return done;
 }
 
+/* Also where writing fails at once: nothing is to be waited for. */
 static bool can_write(const struct terminal *terminal)
 {
 	const struct terminal_hardware *hardware = terminal->hardware;
@@ -285,6 +308,7 @@ static bool can_write(const struct terminal *terminal)
 	return terminal->is_hung_up || !hardware->has_room || hardware->has_room(terminal);
 }
 
+/* 0; -EAGAIN; -ERESTART; -EIO if nobody is at the other end any more. */
 static int wait_for_room(struct terminal *terminal, uint32_t flags)
 {
 	if (flags & O_NONBLOCK && !can_write(terminal))
@@ -318,6 +342,7 @@ static int terminal_write(struct file *file, struct buffer *from, uint64_t offse
 	return done;
 }
 
+/* A terminal that is hung up is ready for everything, and all of it fails. */
 static uint32_t terminal_poll(struct file *file, struct poll_table *table)
 {
 	struct terminal *terminal = file->private;
@@ -347,6 +372,7 @@ static int set_settings(struct terminal *terminal, uint32_t command, uint32_t ar
 	return 0;
 }
 
+/* Programs that draw want to know of another size: SIGWINCH. */
 static int set_window_size(struct terminal *terminal, uint32_t argument)
 {
 	struct linux_window_size before = terminal->window, wanted;
@@ -399,6 +425,7 @@ static int control_flow(struct terminal *terminal, uint32_t command, uint32_t ar
 	return 0;
 }
 
+/* Commands about the line: all but those about the window and the session. */
 static int control_line(struct terminal *terminal, uint32_t command, uint32_t argument)
 {
 	const struct linux_termios *settings = &terminal->line.settings;
