@@ -47,6 +47,7 @@ static uint64_t root_size(const struct file *file)
 	return ((const struct ram_file *)file->private)->size;
 }
 
+/* A copy may sleep; the list only grows, so what is read stays where it is. */
 static const struct file_ops root_ops = { .read = root_read, .size = root_size };
 
 /* Every path begins at the root, with a slash or without. */

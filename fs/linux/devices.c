@@ -1,12 +1,10 @@
 /*
- * The devices of memory that only Linux's programs look for (full(4), random(4)):
+ * The devices of memory that only Linux's programs look for: /dev/full, whose writes fail with
+ * -ENOSPC, and /dev/random and /dev/urandom (full(4), random(4)).
  *
- *	/dev/full			writes fail with -ENOSPC; reads give zeros
- *	/dev/random, /dev/urandom	the same bits: the setting `seed` (0 without it) decides
- * them
- *
- * So a run can be repeated to the bit, and nothing here is fit for keys. The same bits are what
- * getrandom(2) gives, and a program's AT_RANDOM.
+ * The setting `seed`, or 0, decides all random bits. So a run can be repeated to the bit, and
+ * nothing here is fit for keys. The same bits are what getrandom(2) gives, and a program's
+ * AT_RANDOM.
  */
 #include "fs/linux/devices.h"
 

@@ -194,7 +194,7 @@ static void show_again(struct line *line)
 
 /* ---- what the bytes mean ---- */
 
-/* A control character that is set to 0 (_POSIX_VDISABLE) is no key. */
+/* Is it this control character? One that is set to 0 (_POSIX_VDISABLE) is not in use. */
 static bool is_character(const struct line *line, uint8_t byte, unsigned which)
 {
 	return byte != 0 && line->settings.characters[which] == byte;

@@ -1,6 +1,12 @@
 /*
  * Files in memory that areas map: the pages of the file are the pages of the area, so what
- * one writes the other sees. Memory that is shared without a file is a file without a name.
+ * one writes the other sees. Memory that is shared without a file is a file without a name, in no
+ * file system (number 0): System V's shared memory, and anonymous areas that fork shares.
+ *
+ *	area --> memory_object, in the inode --> page of the file --> entries of all spaces
+ *
+ * From lesson 6 on a page has a count of those who use it: the file is one of them, each entry
+ * another, and so is a copy that is under way (ramfs_page_hold).
  */
 #include "fs/ram/ramfs_data.h"
 #include "fs/memory/ramfs_memory.h"
@@ -21,6 +27,8 @@ static struct ramfs_inode *file_of_memory(struct memory_object *object)
 	return list_entry(object, struct ramfs_inode, file.memory);
 }
 
+/* Makes a page where there is a hole, also to read: an area has no page of zeros that all holes
+ * share. -EIO is SIGBUS for the program. */
 static int memory_page(struct memory_object *object, uint32_t index, bool write, struct page **page)
 {
 	struct ramfs_inode *file = file_of_memory(object);
@@ -43,6 +51,7 @@ static void *const *memory_peek(struct memory_object *object, uint32_t index, ui
 	return ramfs_find_pages(file_of_memory(object), index, count);
 }
 
+/* The pages live as long as the inode. */
 static void memory_hold(struct memory_object *object)
 {
 	inode_hold(&file_of_memory(object)->inode);
@@ -67,6 +76,7 @@ static int memory_sync(struct memory_object *object, uint32_t first, uint32_t en
 	return 0;
 }
 
+/* Before the file frees them: no entry may show a page that is gone. */
 static void memory_cut(struct memory_object *object, uint32_t first)
 {
 	object_unmap(object, first, UINT32_MAX);
@@ -119,6 +129,7 @@ static const struct memory_object_ops ops = { .page = memory_page,
 					      .cut = memory_cut,
 					      .describe = memory_describe };
 
+/* The object begins when the file is mapped for the first time. */
 struct memory_object *ramfs_memory(struct file *file)
 {
 	struct memory_object *object = &ramfs_inode(file->inode)->file.memory;
@@ -128,6 +139,7 @@ struct memory_object *ramfs_memory(struct file *file)
 	return object;
 }
 
+/* The object's reference is the inode's. */
 struct memory_object *ramfs_shared_memory(uint32_t length)
 {
 	struct ramfs_inode *file = ramfs_make_inode(S_IFREG | 0600, 0);

@@ -3,7 +3,12 @@
  * names of one file, devices, pipes, owners and times. The format is described in fs/cpio.c.
  *
  * Several names of one file are entries with the same inode number; any one of them
- * has the contents.
+ * has the contents. An entry with a name that was there before takes its place, except that
+ * directories stay: so archives can be put one after the other, as Linux allows.
+ *
+ * Files are made by the VFS's functions, as a program's calls would, with every check that those
+ * make. One page is used for all paths and contents. It runs once, in the first task, and may
+ * sleep.
  */
 #include "fs/ram/initramfs.h"
 
@@ -64,6 +69,7 @@ static const char *copy_contents(struct cpio *archive, struct file *file, char *
 	return NULL;
 }
 
+/* By the file's number and the disk that it was on, which together are one file on the host. */
 static struct met *find_met(const struct cpio_header *header)
 {
 	struct met *met = all_met;
@@ -86,6 +92,7 @@ static int remember(const struct cpio_header *header, struct inode *inode)
 	return 0;
 }
 
+/* The files live on by their names. */
 static void forget_all(void)
 {
 	while (all_met) {
@@ -164,6 +171,7 @@ static const char *entry_problem(const struct cpio *archive)
 	return "a file of unknown type";
 }
 
+/* Owner, mode and times come last, because writing the contents changes the times. */
 static const char *unpack_entry(struct cpio *archive, char *page)
 {
 	const struct cpio_header *header = &archive->header;

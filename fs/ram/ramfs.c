@@ -28,6 +28,7 @@ static struct pool inodes = POOL_INITIALIZER(struct ramfs_inode);
 static struct pool entries = { .size = sizeof(struct ramfs_entry) + NAME_MAX + 1 };
 static struct list all = LIST_EMPTY(all);
 
+/* Of all types: the VFS asks for none that an inode's type does not have. */
 static const struct inode_ops ramfs_ops;
 
 /* ---- inodes ---- */
@@ -73,6 +74,7 @@ struct ramfs_inode *ramfs_make_inode(uint32_t mode, uint32_t filesystem)
 	return made;
 }
 
+/* Its target is in a page. */
 static bool is_long_link(const struct inode *inode)
 {
 	return inode_is(inode, S_IFLNK) && inode->size > RAMFS_TARGET;
@@ -264,6 +266,7 @@ static void drop_link(struct ramfs_inode *inode)
 	inode_touch(&inode->inode, false);
 }
 
+/* -ENOTEMPTY. The VFS has checked that the name is there, and whose it is. */
 static int ramfs_remove(struct inode *directory, const struct name *name, struct inode *inode)
 {
 	if (inode_is(inode, S_IFDIR) && ramfs_inode(inode)->directory.first)
@@ -302,6 +305,7 @@ static void move_links(struct inode *inode, struct inode *from, struct inode *to
 	inode_touch(to, true);
 }
 
+/* Each entry keeps its name and its position, and gets the other one's inode. */
 static int ramfs_exchange(struct inode *directory, const struct name *name, struct inode *inode,
 			  struct inode *new_directory, const struct name *new_name,
 			  struct inode *other)
@@ -315,6 +319,7 @@ static int ramfs_exchange(struct inode *directory, const struct name *name, stru
 
 /* ---- links ---- */
 
+/* Both names are equal: none is the first one. -ENOSPC, -ENOENT. */
 static int ramfs_link(struct inode *directory, const struct name *name, struct inode *inode)
 {
 	struct ramfs_entry *entry = inode->links > 0 ? make_entry(name) : NULL;
@@ -341,6 +346,7 @@ static int ramfs_read_link(struct inode *inode, char *target, uint32_t size)
 	return length;
 }
 
+/* The size is set before the place for the target is asked for, because that depends on it. */
 static int ramfs_symlink(struct inode *directory, const struct name *name, const char *target)
 {
 	struct inode *made;
@@ -389,7 +395,8 @@ static struct ramfs_inode *next_of(uint32_t filesystem, const struct ramfs_inode
 	return NULL;
 }
 
-/* Also a file that has no name any more, and is open, is in use. */
+/* An inode that is mapped, or has lost its names and is open, is in use, too. Entries go first,
+ * then the inodes, whatever their order: nothing looks at the tree any more. */
 int ramfs_unmount(struct inode *root)
 {
 	const uint32_t filesystem = root->filesystem;

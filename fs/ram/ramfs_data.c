@@ -8,7 +8,11 @@
  * A pointer that is NULL, at any level, is a hole: all bytes below it read as zeros.
  *
  * A copy to or from a program may sleep, in a page fault, and the file be cut meanwhile. So a page
- * is held as long as it is copied; and a write to one that has left the file is done again.
+ * is held as long as it is copied; and a write to one that has left the file is done again. Areas
+ * map the same pages (fs/memory), so what a program writes into one needs no copy.
+ *
+ * -ENOSPC, when all files together have as many pages as they may, or there is no memory: both look
+ * the same to a program, as a full disk. See tmpfs(5).
  */
 #include "fs/ram/ramfs_data.h"
 #include "fs/vfs/vfs.h"
@@ -23,6 +27,7 @@
 
 struct ramfs_statistics ramfs_counts;
 
+/* Of zeros, for contents or a table. NULL beyond the limit, or without memory. */
 static void *take_page(void)
 {
 	void *page = ramfs_counts.pages < ramfs_counts.pages_limit ? page_alloc(0) : NULL;
@@ -52,6 +57,7 @@ static void **find_slot(struct ramfs_inode *file, uint32_t index, bool make)
 	return slot;
 }
 
+/* NULL for a hole. */
 static void *find_page(struct ramfs_inode *file, uint32_t index)
 {
 	void **slot = find_slot(file, index, false);
@@ -100,6 +106,7 @@ static void free_pages(struct ramfs_inode *file, void **slot, unsigned levels, u
 	file->inode.blocks -= levels ? 0 : PAGE_SIZE / 512;
 }
 
+/* Frees the pages from number `first` on. */
 static void free_from(struct ramfs_inode *file, uint32_t first)
 {
 	for (uint32_t i = first; i < RAMFS_DIRECT; i++)
@@ -108,6 +115,8 @@ static void free_from(struct ramfs_inode *file, uint32_t first)
 		   first > RAMFS_DIRECT ? first - RAMFS_DIRECT : 0);
 }
 
+/* What a page has after the new end becomes zeros, so that a file that grows again shows them, not
+ * what was there. Areas lose pages before those are freed. */
 int ramfs_truncate(struct inode *inode, uint64_t size)
 {
 	struct ramfs_inode *file = ramfs_inode(inode);
@@ -195,6 +204,7 @@ move_by_pages(struct ramfs_inode *file, struct buffer *buffer, uint64_t offset, 
 	return done;
 }
 
+/* A hole is copied as zeros and stays one. */
 static int ramfs_read(struct file *file, struct buffer *to, uint64_t offset)
 {
 	struct ramfs_inode *inode = ramfs_inode(file->inode);
@@ -207,6 +217,8 @@ static int ramfs_read(struct file *file, struct buffer *to, uint64_t offset)
 	return move_by_pages(inode, to, offset, length, ramfs_read_page);
 }
 
+/* -EFBIG where the process's limit, or the largest offset, leaves no byte; a short count where it
+ * leaves some. The size grows after the copy: a reader never sees bytes that were not written. */
 static int ramfs_write(struct file *file, struct buffer *from, uint64_t offset)
 {
 	struct ramfs_inode *inode = ramfs_inode(file->inode);

@@ -25,6 +25,7 @@ static uint32_t mode_of_option(const char *text)
 	return *text ? 0 : mode & S_ALL;
 }
 
+/* An option that is not known is named on the console: -EINVAL says nothing else. -ENOMEM. */
 static int tmpfs_mount(const struct filesystem *type, struct inode *device,
 		       const struct mount_options *options, struct inode **root)
 {
@@ -47,6 +48,7 @@ static int tmpfs_mount(const struct filesystem *type, struct inode *device,
 	return 0;
 }
 
+/* In pages, of the whole machine: what is free is free to files only up to the limit. */
 static void ramfs_statfs(struct inode *root, struct filesystem_usage *usage)
 {
 	uint32_t free = page_free_count();

@@ -295,6 +295,7 @@ static int seek_narrow(struct file *file, int32_t distance, uint32_t whence)
 
 SYSCALL_OFFSET(19, sys_lseek, "Fdd", seek_narrow(file, frame->ecx, frame->edx))
 
+/* -EINVAL also for a file that is not open to be written: ftruncate(2). */
 static int truncate_file(struct file *file, int64_t size)
 {
 	return file_writable(file) && size >= 0 ? vfs_truncate(file->inode, size) : -EINVAL;
@@ -317,6 +318,7 @@ static int sync_file(struct file *file, bool data_only)
 SYSCALL_OPEN(118, sys_fsync, "f", sync_file(file, false))
 SYSCALL_OPEN(148, sys_fdatasync, "f", sync_file(file, true))
 
+/* Advice changes no result, only how much is read ahead or kept. -ESPIPE, -EINVAL. */
 static int advise_file(struct file *file, uint64_t offset, int64_t length, uint32_t advice)
 {
 	if (inode_is(file->inode, S_IFIFO))
@@ -347,6 +349,7 @@ SYSCALL_OPEN(225, sys_readahead, "fxxd",
 
 /* ---- ioctl ---- */
 
+/* FIONBIO and FIOASYNC: a flag of fcntl's, set by another call. */
 static int set_flag(struct file *file, uint32_t flag, uint32_t address)
 {
 	uint32_t wanted;
@@ -359,6 +362,7 @@ static int set_flag(struct file *file, uint32_t flag, uint32_t address)
 	return 0;
 }
 
+/* The commands that every file has; others are its own operation's. */
 int ioctl_of_all(struct file *file, const struct trap_frame *frame)
 {
 	uint32_t left;

@@ -97,6 +97,8 @@ static int pipe_size(const struct file *file, uint32_t wanted)
 	return PIPE_CAPACITY;
 }
 
+/* The commands beyond F_DUPFD and F_GETFD, which kernel/process/descriptor_calls.c has. Those about
+ * the descriptor take it from the frame, those about the open file get that. */
 int fcntl_more(struct file *file, const struct trap_frame *frame)
 {
 	switch (frame->ecx) {

@@ -52,6 +52,8 @@ static int give_entries(struct file *file, uint32_t to, uint32_t length, void *p
 	return entries.is_full ? -EINVAL : 0;
 }
 
+/* -EBADF, -ENOTDIR; -ENOENT in a directory that was removed; -EINVAL when not even one entry fits.
+ */
 static int getdents(struct file *file, uint32_t to, uint32_t length)
 {
 	if (!file)

@@ -139,6 +139,7 @@ static int remove_attribute(struct inode *inode, const struct trap_frame *frame)
 
 /* ---- the calls, by what names the inode ---- */
 
+/* The inode is held while the call sleeps. */
 static int of_path(const struct trap_frame *frame, uint32_t flags, attribute_call *call)
 {
 	struct inode *inode CLEANUP(inode_release) = NULL;
@@ -146,6 +147,7 @@ static int of_path(const struct trap_frame *frame, uint32_t flags, attribute_cal
 	return inode_at(HERE, frame->ebx, flags, &inode) ?: call(inode, frame);
 }
 
+/* A file that is in no file system has no inode. */
 static int of_file(const struct file *file, const struct trap_frame *frame, attribute_call *call)
 {
 	return file->inode ? call(file->inode, frame) : -EOPNOTSUPP;

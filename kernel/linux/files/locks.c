@@ -96,12 +96,15 @@ static int set_lock(struct file *file, uint32_t descriptor, const struct file_lo
 	return result;
 }
 
+/* A lock to read needs a file that can be read, one to write one that can be written. */
 static bool may_lock(const struct file *file, enum lock_kind kind)
 {
 	return kind == LOCK_NONE ||
 	       (kind == LOCK_SHARED ? file_readable(file) : file_writable(file));
 }
 
+/* Linux's order of errors: the memory, the kind, the range, the access. May sleep (F_SETLKW):
+ * -ERESTART for a signal, -EDEADLK where waiting would never end. */
 int lock_call(struct file *file, const struct trap_frame *frame)
 {
 	static const enum lock_kind kinds[] = { LOCK_SHARED, LOCK_EXCLUSIVE, LOCK_NONE };

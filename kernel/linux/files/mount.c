@@ -65,6 +65,8 @@ static int fetch_texts(const struct trap_frame *frame, struct mount_texts *texts
 	return error;
 }
 
+/* A null pointer is an error only where the text is needed. What is not supported is named on the
+ * console, since -EINVAL has many causes here. */
 static int mount_from_texts(char *const texts[TEXTS], uint32_t flags)
 {
 	struct inode *start = vfs_working_directory(current->process->files);
@@ -100,6 +102,7 @@ SYSCALL_DEFINE(21, sys_mount, "sssxp")
 				       has_magic ? frame->esi & ~MS_MAGIC_MASK : frame->esi);
 }
 
+/* MNT_FORCE is ignored: nothing here waits for a server. -EBUSY while something of it is in use. */
 static int unmount_path(uint32_t address, uint32_t flags)
 {
 	char *path CLEANUP(path_page_release) = NULL;

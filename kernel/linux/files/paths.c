@@ -86,6 +86,7 @@ int call_at(uint32_t directory, uint32_t address, uint32_t flags, inode_call *ca
 /* open(2): the only flags that are valid together with O_PATH. */
 #define PATH_FLAGS (O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
+/* -ENOENT, -ENOTDIR, -ENFILE. The path stays the caller's. */
 static int open_found_path(const struct path *path, uint32_t flags, struct file **file)
 {
 	if (!path->inode)
@@ -139,6 +140,7 @@ static int make_at(uint32_t directory, uint32_t address, uint32_t mode, uint32_t
 		   ?: vfs_make(start.directory, start.path, mode, device);
 }
 
+/* Neither S_ISUID nor S_ISGID can be asked for; the parent's S_ISGID is inherited. */
 static int make_directory_at(uint32_t directory, uint32_t address, uint32_t mode)
 {
 	return make_at(directory, address, S_IFDIR | (mode & (S_ALL - S_ISUID - S_ISGID)), 0);
@@ -157,6 +159,7 @@ static int make_node_at(uint32_t directory, uint32_t address, uint32_t mode, uin
 	return make_at(directory, address, type | (mode & S_ALL), device);
 }
 
+/* unlink, or with AT_REMOVEDIR rmdir. */
 static int remove_at(uint32_t directory, uint32_t address, uint32_t flags)
 {
 	struct start start CLEANUP(start_release) = { NULL };
@@ -257,6 +260,7 @@ SYSCALL(305, sys_readlinkat, "aspd", read_link_at(frame->ebx, frame->ecx, frame-
 
 /* ---- the working directory, and the umask ---- */
 
+/* An inode_call. -ENOTDIR. */
 static int change_directory(struct inode *inode, uint32_t unused, uint32_t unused_too)
 {
 	return vfs_enter(current->process->files, inode);

@@ -7,7 +7,8 @@
  */
 #include "kernel/linux/files/calls.h"
 
-/* Moves the offset by what was written, which may be less than what was read. */
+/* The page is the kernel's, so neither copy faults. Moves the offset by what was written, which may
+ * be less than what was read. */
 static int copy_page(struct file *to, struct file *from, uint64_t *offset, void *page,
 		     uint32_t length)
 {

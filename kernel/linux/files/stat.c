@@ -60,6 +60,7 @@ static struct linux_timespec old_time_of(int64_t ns)
 	.accessed = convert((inode)->accessed), .modified = convert((inode)->modified),            \
 	.changed = convert((inode)->changed)
 
+/* The inode's number is there twice: the older field has its lower half. */
 static int give_stat64(struct inode *inode, uint32_t to, uint32_t unused)
 {
 	const struct linux_stat64 stat = {
@@ -73,6 +74,7 @@ static int give_stat64(struct inode *inode, uint32_t to, uint32_t unused)
 	return give(to, &stat, sizeof(stat));
 }
 
+/* -EOVERFLOW for a size that has no room; owners are cut to 16 bits. */
 static int give_stat(struct inode *inode, uint32_t to, uint32_t unused)
 {
 	const struct linux_stat stat = {
@@ -85,6 +87,7 @@ static int give_stat(struct inode *inode, uint32_t to, uint32_t unused)
 	return inode->size > INT32_MAX ? -EOVERFLOW : give(to, &stat, sizeof(stat));
 }
 
+/* Says with a mask which fields are filled in: those that stat64 has. */
 static int give_statx(struct inode *inode, uint32_t to, uint32_t unused)
 {
 	const struct linux_statx stat = {
@@ -141,6 +144,7 @@ SYSCALL(439, sys_faccessat2, "asox", access_at(frame->ebx, frame->ecx, frame->ed
 
 /* ---- changes ---- */
 
+/* -EROFS, -EPERM. The type stays. */
 static int change_permissions(struct inode *inode, uint32_t mode, uint32_t unused)
 {
 	int error = inode->has_fixed_mode ? -EPERM : mount_check_change(inode);
@@ -167,6 +171,7 @@ static int change_owner(struct inode *inode, uint32_t owner, uint32_t group)
 	return 0;
 }
 
+/* truncate(2). The length is signed. */
 static int change_size(struct inode *inode, uint32_t low, uint32_t high)
 {
 	return (int32_t)high < 0 ? -EINVAL : vfs_truncate(inode, wide(low, high));
@@ -244,6 +249,8 @@ static int times_from_user(uint32_t address, enum time_format format,
 	return address ? times_load(address, format, both) : 0;
 }
 
+/* Moves a time to what a call wants of it: leaves it alone for UTIME_OMIT, and cuts what is out of
+ * an inode's range. -EINVAL for nanoseconds that are none. */
 static int time_wanted(int64_t *time, const struct linux_timespec64 *wanted)
 {
 	if (wanted->nanoseconds == UTIME_NOW)
@@ -261,6 +268,7 @@ static int time_wanted(int64_t *time, const struct linux_timespec64 *wanted)
 	return 0;
 }
 
+/* With now for both a process needs to be allowed to write; to set other times, to change. */
 static int change_times(struct inode *inode, uint32_t address, uint32_t format)
 {
 	struct linux_timespec64 wanted[2];

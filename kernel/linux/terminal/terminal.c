@@ -12,14 +12,9 @@
  * The other end is a keyboard and a screen (kernel/linux/terminal/console.c), or a program
  * (kernel/linux/terminal/pty.c). The line is touched with interrupts disabled.
  *
- * Who belongs to whom (credentials(7), setsid(2), tcsetpgrp(3)):
- *
- *	terminal	session S, foreground group G
- *	session S	processes whose `session` is S, of which the leader's pid is S
- *	group G		processes of S whose `pgrp` is G; all other groups are in the background
- *
- * A process has at most one terminal of its own (`tty`, its device number), and a terminal one
- * session. A session gets one by opening it; its leader's end, or the other end's, ends that.
+ * Sessions and groups (credentials(7), setsid(2)): a session is led by the process whose pid is its
+ * number. A process has at most one terminal of its own (`tty`, its device number), and a terminal
+ * one session, which gets it by opening it. The end of the leader, or of the other end, ends that.
  *
  * Reading, writing and what check_background guards may sleep, or stop the task.
  */
@@ -225,15 +220,9 @@ static uint32_t available(const struct terminal *terminal)
 	return line_available(&terminal->line);
 }
 
-/* Without ICANON, by VMIN bytes and VTIME tenths of a second (termios(3)):
- *
- *	VMIN	VTIME
- *	> 0	0	until there are VMIN bytes
- *	> 0	> 0	until then, or until no byte has come for VTIME, after the first
- *	0	> 0	until there is one, or for VTIME
- *	0	0	not at all
- *
- * Returns 0, also when time is over, or -ERESTART for a signal. */
+/* Without ICANON, by VMIN bytes and VTIME tenths of a second (termios(3)). With both, time begins
+ * again after each byte, and not before the first; with VTIME alone one byte is enough; with
+ * neither nothing is waited for. Returns 0, also when time is over, or -ERESTART for a signal. */
 static int wait_for_bytes(struct terminal *terminal, uint32_t wanted)
 {
 	struct wait_queue *readers = &terminal->readers;
