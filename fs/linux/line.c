@@ -93,6 +93,32 @@ void line_set(struct line *line, const struct linux_termios2 *settings, bool flu
 	interrupts_restore(enabled);
 }
 
+/* Bits a second of a code in the control flags; `other` is what BOTHER stands for. */
+static uint32_t speed_of(uint32_t code, uint32_t other)
+{
+	static const uint32_t speeds[] = {
+		0,	 50,	  75,	   110,	    134,     150,     200,     300,
+		600,	 1200,	  1800,	   2400,    4800,    9600,    19200,   38400,
+		57600,	 115200,  230400,  460800,  500000,  576000,  921600,  1000000,
+		1152000, 1500000, 2000000, 2500000, 3000000, 3500000, 4000000,
+	};
+
+	code &= CBAUD;
+	return code == BOTHER ? other : speeds[code < BOTHER ? code : code - BOTHER + B38400];
+}
+
+/* A code of 0 for the input says that it is as fast as the output. No speed changes anything here.
+ */
+struct linux_termios2 line_settings(const struct line *line)
+{
+	struct linux_termios2 all = line->all;
+	uint32_t code = all.settings.control, input = code >> INPUT_SPEED;
+
+	all.output_speed = speed_of(code, all.output_speed);
+	all.input_speed = input & CBAUD ? speed_of(input, all.input_speed) : all.output_speed;
+	return all;
+}
+
 /* ---- the screen ---- */
 
 /* Text without a newline goes out in one piece: `put` may be slow to begin. */

@@ -48,6 +48,10 @@ uint32_t line_take(struct line *line, char *to, uint32_t size, bool *is_end);
 /* Shows a program's output: with OPOST and ONLCR, a newline gets its carriage return. */
 void line_output(struct line *line, const char *text, uint32_t length);
 
+/* The settings with the speeds in bits a second: those that the control flags name, or (BOTHER)
+ * those that were set. glibc 2.42 and later asks for them (TCGETS2). */
+struct linux_termios2 line_settings(const struct line *line);
+
 /* Other settings; what was typed can be read, or (with `flush`) is forgotten. */
 void line_set(struct line *line, const struct linux_termios2 *settings, bool flush);
 

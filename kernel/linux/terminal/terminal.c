@@ -417,14 +417,14 @@ static int control_flow(struct terminal *terminal, uint32_t command, uint32_t ar
 /* Commands about the line: all but those about the window and the session. */
 static int control_line(struct terminal *terminal, uint32_t command, uint32_t argument)
 {
-	const struct linux_termios *settings = &terminal->line.settings;
+	const struct linux_termios2 settings = line_settings(&terminal->line);
 	uint32_t count = available(terminal), zero = 0;
 
 	switch (command) {
 	case TCGETS:
-		return give(argument, settings, sizeof(*settings));
+		return give(argument, &settings, sizeof(settings.settings));
 	case TCGETS2:
-		return terminal_settings_give(terminal->line.all, argument);
+		return give(argument, &settings, sizeof(settings));
 	case TCSETS:
 	case TCSETSW:
 	case TCSETSF:

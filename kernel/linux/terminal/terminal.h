@@ -5,7 +5,6 @@
 #include "fs/linux/line.h"
 #include "kernel/abi/terminal_modes.h"
 #include "kernel/task/wait.h"
-#include "kernel/linux/terminal/settings.h"
 
 struct terminal;
 
