@@ -78,45 +78,31 @@ static const struct device *find_device_file(const char *name)
 	return device;
 }
 
-/* Opens one of the host's files. None can be made, written or emptied. */
-static int open_ram_file(const char *name, uint32_t flags, struct file **file)
+/* Every path begins at the root. None of the host's files can be made, written or emptied. */
+int root_open(const char *path, uint32_t flags, struct file **file)
 {
-	struct ram_file *ram = find_ram_file(name);
-
-	if (!ram)
-		return flags & O_CREAT ? -EROFS : -ENOENT;
-	if (flags & O_CREAT && flags & O_EXCL)
-		return -EEXIST;
-	if ((flags & O_ACCMODE) != O_RDONLY || flags & O_TRUNC)
-		return -EROFS;
-	*file = file_create(&root_ops, ram, flags);
-	return *file ? 0 : -ENFILE;
-}
-
-/* In the list every path begins at the root, and no file is made: the table and the mode mean
- * nothing. */
-int file_open(const struct files *table, const char *path, uint32_t flags, uint32_t mode,
-	      struct file **file)
-{
-	if (tree_open)
-		return tree_open(table, path, flags, mode, file);
 	const struct device *device = find_device_file(plain(path));
+	struct ram_file *ram = device ? NULL : find_ram_file(plain(path));
 
-	if (!device)
-		return open_ram_file(plain(path), flags, file);
-	*file = file_create(device->ops, NULL, flags);
+	if (!device && !ram)
+		return flags & O_CREAT ? -EROFS : -ENOENT;
+	if (ram && flags & O_CREAT && flags & O_EXCL)
+		return -EEXIST;
+	if (ram && ((flags & O_ACCMODE) != O_RDONLY || flags & O_TRUNC))
+		return -EROFS;
+	*file = file_create(ram ? &root_ops : device->ops, ram, flags);
 	return *file ? 0 : -ENFILE;
 }
 
 int file_open_program(const struct files *table, const char *path, struct file **file)
 {
-	const struct ram_file *ram = find_ram_file(plain(path));
-
 	if (tree_open_program)
 		return tree_open_program(table, path, file);
+	const struct ram_file *ram = find_ram_file(plain(path));
+
 	if (find_device_file(plain(path)) || (ram && !ram->is_program))
 		return -EACCES;
-	return open_ram_file(plain(path), O_RDONLY, file);
+	return root_open(path, O_RDONLY, file);
 }
 
 /* ---- the files ---- */

@@ -15,11 +15,6 @@ void root_initialize(void);
  * An error in the archive is printed, and the files before it are kept. */
 void root_unpack(void);
 
-/* Opens what has this name: the path begins at the working directory of `files`. flags and mode are
- * those of open(2). *file gets a reference. -ENOENT, -EEXIST, -EROFS, -ENOSPC, -ENFILE, ... */
-int file_open(const struct files *files, const char *path, uint32_t flags, uint32_t mode,
-	      struct file **file);
-
 /* Opens a program to be run, to read it: until the file is released it cannot be written. -EACCES
  * for a file that is not regular or not executable. */
 int file_open_program(const struct files *files, const char *path, struct file **file);
@@ -32,3 +27,16 @@ int tree_open(const struct files *files, const char *path, uint32_t flags, uint3
 	      struct file **file) OPTIONAL;
 int tree_open_program(const struct files *files, const char *path, struct file **file) OPTIONAL;
 void tree_fill(void) OPTIONAL;
+
+/* ---- opening ---- */
+
+/* In fs/root.c: a file of the list, or a device. */
+int root_open(const char *path, uint32_t flags, struct file **file);
+
+/* Opens what has this name: the path begins at the working directory of `files`. flags and mode are
+ * those of open(2). *file gets a reference. -ENOENT, -EEXIST, -EROFS, -ENOSPC, -ENFILE, ... */
+static inline int file_open(const struct files *files, const char *path, uint32_t flags,
+			    uint32_t mode, struct file **file)
+{
+	return tree_open ? tree_open(files, path, flags, mode, file) : root_open(path, flags, file);
+}
