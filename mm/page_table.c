@@ -125,7 +125,8 @@ void tlb_flush_space(const struct space *space)
    entry. A page that mprotect has hidden is a page like any other. The accessed and the dirty bit
    survive a change of protection, and are clear in a copy. */
 /* SOLUTION 6.1 { */
-uint32_t *pte_of(const struct space *space, uint32_t address, bool make)
+/* Inline, because the functions for ranges call it for each table. */
+inline uint32_t *pte_of(const struct space *space, uint32_t address, bool make)
 {
 	uint32_t *entry = &space->directory[address >> LARGE_SHIFT];
 

@@ -99,12 +99,12 @@ void wait_leave(struct waiter *waiter)
 /* The timer is on this stack, so it is cancelled before the function returns. */
 static void sleep(enum task_life life, uint64_t deadline_ns)
 {
-	struct alarm_clock clock = { .task = current };
-
 	if (deadline_ns == WAIT_FOREVER) {
 		sched_sleep(life);
 		return;
 	}
+	struct alarm_clock clock = { .task = current };
+
 	timer_start(&clock.timer, deadline_ns, wake_sleeper);
 	sched_sleep(life);
 	timer_cancel(&clock.timer);
