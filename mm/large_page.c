@@ -80,6 +80,12 @@ static bool is_whole(const struct page *block)
 	return block->order == ORDER;
 }
 
+/* How many of its pages have a count. */
+static uint32_t counted(const struct page *block)
+{
+	return is_whole(block) ? 1 : PAGES;
+}
+
 /* The counter of blocks of this kind. */
 static uint32_t *counter(uint32_t entry)
 {
@@ -97,34 +103,28 @@ static struct page *block_create(uint32_t kind)
 
 static void block_hold(struct page *block)
 {
-	if (is_whole(block))
-		block->references++;
-	else
-		for (uint32_t i = 0; i < PAGES; i++)
-			block[i].references++;
+	for (uint32_t i = 0; i < counted(block); i++)
+		block[i].references++;
 }
 
 static void block_release(uint32_t entry)
 {
 	struct page *block = block_of(entry);
+	uint32_t count = counted(block);
 
-	if (!is_whole(block)) {
-		for (uint32_t i = 0; i < PAGES; i++)
-			page_release(&block[i]);
-		return;
-	}
-	*counter(entry) -= block->references == 1;
-	page_release(block);
+	*counter(entry) -= is_whole(block) && block->references == 1;
+	for (uint32_t i = 0; i < count; i++)
+		page_release(&block[i]);
 }
 
 /* Does no other entry map any of it? */
 static bool is_alone(const struct page *block)
 {
-	bool alone = block->references == 1;
+	uint32_t i = 0;
 
-	for (uint32_t i = 1; alone && !is_whole(block) && i < PAGES; i++)
-		alone = block[i].references == 1;
-	return alone;
+	while (i < counted(block) && block[i].references == 1)
+		i++;
+	return i == counted(block);
 }
 
 static void block_split(uint32_t entry)
@@ -137,15 +137,6 @@ static void block_split(uint32_t entry)
 	first.order = 0;
 	for (uint32_t i = 0; i < PAGES; i++)
 		block[i] = first;
-}
-
-/* The reverse: 1024 pages of the program alone become one block. */
-static void block_join(struct page *block, uint32_t kind)
-{
-	for (uint32_t i = 1; i < PAGES; i++)
-		block[i].state = PAGE_TAIL;
-	block->order = ORDER;
-	++*counter(kind);
 }
 
 /* ---- one large page ---- */
@@ -364,33 +355,6 @@ int large_map(struct space *space, uint32_t start, uint32_t end)
 	return 0;
 }
 
-/* Do 1024 entries map a block that is the program's alone, in order? */
-static bool is_block(const uint32_t *table)
-{
-	const struct page *first = pte_page(table[0]);
-	bool is_one = frame_of(first) % PAGES == 0;
-
-	for (uint32_t i = 0; is_one && i < PAGES; i++)
-		is_one = pte_page(table[i]) == first + i && first[i].references == 1 &&
-			 first[i].order == 0 && first[i].state == PAGE_USED;
-	return is_one;
-}
-
-/* A block with what 1024 entries map, or NULL. */
-static struct page *gather(const uint32_t *table, uint32_t kind)
-{
-	struct page *block;
-
-	if (is_block(table)) {
-		block_join(pte_page(table[0]), kind);
-		return pte_page(table[0]);
-	}
-	block = block_create(kind);
-	for (uint32_t i = 0; block && i < PAGES; i++)
-		memcpy(page_address(block + i), page_address(pte_page(table[i])), PAGE_SIZE);
-	return block;
-}
-
 /* The table of 4 MiB that can be one large page; NULL: they cannot. */
 static uint32_t *full_table(const struct space *space, uint32_t start, const struct area *area)
 {
@@ -410,16 +374,17 @@ static bool promote(struct space *space, uint32_t start)
 	const struct area *area = area_find(space, start);
 	uint32_t *table = full_table(space, start, area);
 	uint32_t kind = area && (area->flags & AREA_LARGE) ? PTE_POOL : 0, used = 0;
-	struct page *block = table ? gather(table, kind) : NULL;
+	struct page *block = table ? block_create(kind) : NULL;
 
 	if (!block)
 		return false;
-	for (uint32_t i = 0; i < PAGES; i++)
+	for (uint32_t i = 0; i < PAGES; i++) {
+		memcpy(page_address(block + i), page_address(pte_page(table[i])), PAGE_SIZE);
 		used |= table[i] & (PTE_ACCESSED | PTE_DIRTY);
+	}
 	set(space, start, own(block, kind) | used | (area->flags & SPACE_WRITE ? PTE_WRITE : 0));
 	for (uint32_t i = 0; i < PAGES; i++)
-		if (pte_page(table[i]) != block + i)
-			page_release(pte_page(table[i]));
+		page_release(pte_page(table[i]));
 	page_of(table)->references = 1;
 	return space->large = put_aside(table);
 }
