@@ -105,6 +105,33 @@ def test_no_pointer_is_set_to_what_the_breadth_has() -> None:
     assert set(SET) <= set(found), "SET names what nothing sets"
 
 
+# What functions at start-up set, other than variables of their own file.
+AT_STARTUP = {
+    "page_reclaim": "see SET",
+    "trace_pause_port": "a number: a setting of the run",
+}
+
+
+def test_startup_registers_no_function() -> None:
+    """What a file adds to another one is OPTIONAL: no start-up function writes to a table or a
+    pointer of another file. (Devices, inode types and interrupts have lists to register with.)"""
+    found = set()
+    for name, text in sources("core", "breadth", "storage").items():
+        for function in re.findall(r"^STARTUP\((\w+)\)", text, re.MULTILINE):
+            pattern = rf"^static void {function}\(void\)\n{{\n(.*?)^}}"
+            (body,) = re.findall(pattern, text, re.MULTILINE | re.DOTALL)
+            for changed in re.findall(r"^\t+(\w+)[\w.>\[\]-]* = ", body, re.MULTILINE):
+                kind = r"^(\t*static [^;{=]*|\t+(for \()?(struct |const )*\w+ )"
+                if not re.search(rf"{kind}\W?\**{changed}(;|\[|\)| =)", text, re.MULTILINE):
+                    found.add((name, changed))
+    fail_with(
+        f"{name} sets {changed} at start-up: make it OPTIONAL (kernel/lib/optional.h)"
+        for name, changed in found
+        if changed not in AT_STARTUP
+    )
+    assert {changed for _, changed in found} == set(AT_STARTUP), "AT_STARTUP names too much"
+
+
 def test_the_linker_changes_no_name() -> None:
     """A call goes to the function that it names: no --wrap, nor --defsym with another address."""
     texts = {path: path.read_text() for path in (ROOT / "Makefile", *(ROOT / "labs").rglob("*.mk"))}
