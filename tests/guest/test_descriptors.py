@@ -215,3 +215,13 @@ def test_a_close_costs_the_same_with_many_watches(tmp_path: Path) -> None:
     costs = [int(word) for word in re.findall(r"^(\d+)\r?$", said, re.M)]
     assert len(costs) == 4, said
     assert max(costs[2:]) <= 1.2 * min(costs[:2]), costs
+
+
+def test_a_name_that_is_not_in_proc_is_looked_up_once(tmp_path: Path) -> None:
+    """With 60 tasks more, not with their square: each task is looked at, but once."""
+    make("LESSON=6", "image-direct", "user-programs")
+    program(tmp_path / "files", "namecost")
+    said = run(config_of("lesson6", tmp_path / "files", "/namecost")).check().serial
+    costs = [int(word) for word in re.findall(r"^(\d+)\r?$", said, re.M)]
+    assert len(costs) == 4, said
+    assert max(costs[2:]) <= 5 * min(costs[:2]), costs
