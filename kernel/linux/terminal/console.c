@@ -55,11 +55,11 @@ int console_open(struct file *file)
 	return terminal_open(file, &console);
 }
 
-static int open_own(struct file *file)
+static int open_controlling(struct file *file)
 {
-	struct terminal *own = terminal_find(current->process->tty);
+	struct terminal *terminal = terminal_find(current->process->tty);
 
-	return own ? terminal_open(file, own) : -ENXIO;
+	return terminal ? terminal_open(file, terminal) : -ENXIO;
 }
 
 /* Until it has run, what is typed is kept without being shown, and lost here. */
@@ -67,8 +67,8 @@ static void console_start(void)
 {
 	static const struct terminal_hardware hardware = { .put = put_on_console,
 							   .resume = resume_serial };
-	static const struct file_ops own_ops = { .open = open_own };
-	static struct device own_device = { "tty", TTY_ANY, 0666, &own_ops, NULL };
+	static const struct file_ops controlling_ops = { .open = open_controlling };
+	static struct device controlling_device = { "tty", TTY_ANY, 0666, &controlling_ops, NULL };
 
 	console.hardware = &hardware;
 	console.device = TTY_DEVICE;
@@ -76,6 +76,6 @@ static void console_start(void)
 	console.window.rows = setting_number("rows", 24);
 	console.window.columns = setting_number("columns", 80);
 	terminal_add(&console, &tty_ring);
-	device_register(&own_device);
+	device_register(&controlling_device);
 }
 STARTUP(console_start)

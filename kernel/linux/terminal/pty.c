@@ -217,7 +217,7 @@ static int master_control(struct file *file, uint32_t command, uint32_t argument
 	case TIOCGSID:
 		return session ? give(argument, &session, sizeof(session)) : -ENOTTY;
 	case TIOCNOTTY:
-	case TIOCSTI: /* nobody's own terminal, and nobody types there */
+	case TIOCSTI: /* nobody's controlling terminal, and nobody types there */
 		return -ENOTTY;
 	}
 	return terminal_control(&pty->terminal, command, argument);

@@ -13,7 +13,7 @@
  * (kernel/linux/terminal/pty.c). The line is touched with interrupts disabled.
  *
  * Sessions and groups (credentials(7), setsid(2)): a session is led by the process whose pid is its
- * number. A process has at most one terminal of its own (`tty`, its device number), and a terminal
+ * number. A process has at most one controlling terminal (`tty`, its device number), and a terminal
  * one session, which gets it by opening it. The end of the leader, or of the other end, ends that.
  *
  * Reading, writing and what check_background guards may sleep, or stop the task.
@@ -45,8 +45,8 @@ struct terminal *terminal_find(uint32_t device)
 	return terminal;
 }
 
-/* The current process's own terminal (/dev/tty), or NULL. */
-static struct terminal *own_terminal(void)
+/* The current process's controlling terminal (/dev/tty), or NULL. */
+static struct terminal *controlling_terminal(void)
 {
 	return terminal_find(current->process->tty);
 }
@@ -78,8 +78,8 @@ void terminal_remove(struct terminal *terminal)
 
 /* ---- job control ---- */
 
-/* Is it the terminal of the current process's session? Job control is for nobody else. */
-static bool is_own(const struct terminal *terminal)
+/* Is it the current process's controlling terminal? Job control is for nobody else. */
+static bool is_controlling(const struct terminal *terminal)
 {
 	return current->process->tty == terminal->device;
 }
@@ -90,7 +90,7 @@ static int check_background(const struct terminal *terminal, int signal)
 {
 	int32_t foreground = *terminal->foreground;
 
-	if (!is_own(terminal) || current->process->pgrp == foreground || foreground == 0)
+	if (!is_controlling(terminal) || current->process->pgrp == foreground || foreground == 0)
 		return 0;
 	if ((current->process->signals.blocked & SIGNAL_BIT(signal)) ||
 	    signal_is_ignored(current->process, signal))
@@ -112,11 +112,11 @@ static void clear_session(struct terminal *terminal)
 
 /* Makes it the terminal of the current session, if the task leads one that has none; another
  * session loses it only if the caller `steals` it, which root may. */
-static int acquire(struct terminal *terminal, bool steals)
+static int set_controlling(struct terminal *terminal, bool steals)
 {
 	bool leads = current->process->session == current->pid;
 
-	if (leads && is_own(terminal))
+	if (leads && is_controlling(terminal))
 		return 0;
 	if (!leads || current->process->tty != 0 || (terminal->session != 0 && !steals))
 		return -EPERM;
@@ -129,7 +129,7 @@ static int acquire(struct terminal *terminal, bool steals)
 }
 
 /* The terminal is no longer that of its session. */
-static void part(struct terminal *terminal)
+static void leave_session(struct terminal *terminal)
 {
 	signal_foreground(&terminal->line, SIGHUP);
 	signal_foreground(&terminal->line, SIGCONT);
@@ -138,23 +138,23 @@ static void part(struct terminal *terminal)
 
 /* The session's leader gives the terminal up for the whole session, other processes for themselves.
  */
-static int give_up_terminal(struct terminal *terminal)
+static int disassociate(struct terminal *terminal)
 {
-	if (!is_own(terminal))
+	if (!is_controlling(terminal))
 		return -ENOTTY;
 	current->process->tty = 0;
 	if (current->process->session == current->pid)
-		part(terminal);
+		leave_session(terminal);
 	return 0;
 }
 
 /* The current task ends: if it leads the terminal's session, that loses the terminal. */
 void tty_leave(void)
 {
-	struct terminal *terminal = own_terminal();
+	struct terminal *terminal = controlling_terminal();
 
 	if (terminal && current->process->session == current->pid)
-		give_up_terminal(terminal);
+		disassociate(terminal);
 }
 
 void terminal_hang_up(struct terminal *terminal)
@@ -166,7 +166,7 @@ void terminal_hang_up(struct terminal *terminal)
 		signal_send(leader, SIGHUP);
 		signal_send(leader, SIGCONT);
 	}
-	part(terminal);
+	leave_session(terminal);
 	wait_wake(&terminal->readers);
 	wait_wake(&terminal->writers);
 }
@@ -194,7 +194,7 @@ static int set_foreground(struct terminal *terminal, uint32_t argument)
 		return -EFAULT;
 	if (group < 0)
 		return -EINVAL;
-	if (!is_own(terminal) || terminal->session != current->process->session)
+	if (!is_controlling(terminal) || terminal->session != current->process->session)
 		return -ENOTTY;
 	int32_t session = session_of(group);
 
@@ -379,7 +379,7 @@ static int control_session(const struct terminal *terminal, uint32_t command, ui
 {
 	int32_t value = command == TIOCGPGRP ? *terminal->foreground : terminal->session;
 
-	return is_own(terminal) ? give(argument, &value, sizeof(value)) : -ENOTTY;
+	return is_controlling(terminal) ? give(argument, &value, sizeof(value)) : -ENOTTY;
 }
 
 /* A byte of the program's, as if it had been typed: root may do this to every terminal. */
@@ -461,9 +461,9 @@ int terminal_control(struct terminal *terminal, uint32_t command, uint32_t argum
 	case TIOCSPGRP:
 		return set_foreground(terminal, argument);
 	case TIOCSCTTY:
-		return acquire(terminal, argument == 1);
+		return set_controlling(terminal, argument == 1);
 	case TIOCNOTTY:
-		return give_up_terminal(terminal);
+		return disassociate(terminal);
 	case TIOCSTI:
 		return type_for(terminal, argument);
 	case TIOCEXCL: /* root may still open it */
@@ -493,6 +493,6 @@ int terminal_open(struct file *file, struct terminal *terminal)
 	file->private = terminal;
 	terminal->files++;
 	if (!(file->flags & O_NOCTTY) && file_readable(file))
-		acquire(terminal, false); /* without it the process may still write */
+		set_controlling(terminal, false); /* without it the process may still write */
 	return 0;
 }
