@@ -12,7 +12,7 @@ from labs.tools.course.exercises import ROOT
 
 FILE = "kernel/linux/MISSING.md"
 ROW = re.compile(
-    r'(?:\{\s*|^SYSCALL\w*\()(\d+), (?:"(\w+)"|sys_(\w+)),\s+"(\w*)"', re.MULTILINE
+    r'(?:\{\s*|^[A-Z_]+\()(\d+), (?:"(\w+)"|sys_(\w+)),\s+"(\w*)"', re.MULTILINE
 )  # in a table of calls, or with a call's definition
 COLUMNS = 100
 
