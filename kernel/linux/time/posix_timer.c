@@ -186,7 +186,7 @@ SYSCALL(260, sys_timer_settime, "dxpp", timer_settime(frame, TIMESPEC))
 SYSCALL(409, sys_timer_settime64, "dxpp", timer_settime(frame, TIMESPEC64))
 
 /* A call that only needs the timer: its result, or -EINVAL. */
-#define TIMER_CALL(number, function, arguments, result)                                            \
+#define SYSCALL_TIMER(number, function, arguments, result)                                         \
 	SYSCALL_DEFINE(number, function, arguments)                                                \
 	{                                                                                          \
 		struct signal_timer *timer = signal_timer_find(frame->ebx);                        \
@@ -194,8 +194,9 @@ SYSCALL(409, sys_timer_settime64, "dxpp", timer_settime(frame, TIMESPEC64))
 		return timer ? (result) : -EINVAL;                                                 \
 	}
 
-TIMER_CALL(261, sys_timer_gettime, "dp", interval_timer_give(&timer->timer, frame->ecx, TIMESPEC))
-TIMER_CALL(408, sys_timer_gettime64, "dp",
-	   interval_timer_give(&timer->timer, frame->ecx, TIMESPEC64))
-TIMER_CALL(262, sys_timer_getoverrun, "d", (int)timer->overrun)
-TIMER_CALL(263, sys_timer_delete, "d", (timer_delete(timer), 0))
+SYSCALL_TIMER(261, sys_timer_gettime, "dp",
+	      interval_timer_give(&timer->timer, frame->ecx, TIMESPEC))
+SYSCALL_TIMER(408, sys_timer_gettime64, "dp",
+	      interval_timer_give(&timer->timer, frame->ecx, TIMESPEC64))
+SYSCALL_TIMER(262, sys_timer_getoverrun, "d", (int)timer->overrun)
+SYSCALL_TIMER(263, sys_timer_delete, "d", (timer_delete(timer), 0))

@@ -32,8 +32,7 @@ Of calls that are answered, these parts are refused or have less effect than on 
   than by vfork), for namespaces and for CLONE_PIDFD.
 - vfork: no signal, not even SIGKILL, reaches the parent before the child calls exec or ends.
 - O_ASYNC and F_SETOWN are told again, and send no SIGIO.
-- Sockets: AF_UNIX only, streams and datagrams; SOCK_SEQPACKET: ESOCKTNOSUPPORT. Files (SCM_RIGHTS)
-  are sent through streams only (EOPNOTSUPP).
+- Sockets: AF_UNIX only, streams and datagrams; SOCK_SEQPACKET: ESOCKTNOSUPPORT.
 - chmod: EPERM for all of /proc, where Linux changes some files' modes.
 - RLIMIT_NPROC binds root, too; it, RLIMIT_SIGPENDING and RLIMIT_NOFILE cannot be raised beyond what
   the kernel has room for (EPERM).
@@ -55,7 +54,7 @@ Of calls that are answered, these parts are refused or have less effect than on 
 - All tasks have one scheduling policy at a time. Priorities of SCHED_FIFO and SCHED_RR are told
   again, and change nothing.
 - There is one user: other users and groups are refused (EPERM). Nothing is forbidden to a process.
-- A pipe or socket moves what of a buffer is there. Linux says EFAULT if a page is missing.
+- A pipe moves what of a buffer is there. Linux says EFAULT if a page is missing.
 - Timers and sleeps until a time of day end as the clock was when they began, though it is set.
 - lseek of an eventfd, signalfd or timerfd: ESPIPE. fallocate makes no holes in the root in memory.
 - ".." of a directory that was removed is that directory. A name that /proc does not have cannot be
