@@ -34,7 +34,6 @@ uint32_t ext_directory_blocks(const struct ext_inode *directory)
  * where it is, or NULL for a node without room for one. */
 static uint32_t *node_checksum(uint8_t *data, uint32_t size, uint32_t at, uint32_t *sum)
 {
-	static const uint32_t zero;
 	const union ext_dx_entry *entries = (const union ext_dx_entry *)(data + at);
 	uint32_t room = (size - at) / sizeof(*entries);
 	struct ext_dx_tail *tail = (struct ext_dx_tail *)(entries + entries->limit);
@@ -43,7 +42,7 @@ static uint32_t *node_checksum(uint8_t *data, uint32_t size, uint32_t at, uint32
 		return NULL;
 	*sum = crc32c(*sum, data, at + entries->count * sizeof(*entries));
 	*sum = crc32c(*sum, &tail->dt_reserved, sizeof(tail->dt_reserved));
-	*sum = crc32c(*sum, &zero, sizeof(zero));
+	*sum = crc32c_zeros(*sum, sizeof(tail->dt_checksum));
 	return &tail->dt_checksum;
 }
 

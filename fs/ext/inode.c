@@ -115,9 +115,7 @@ static void convert(const struct ext_disk_inode_large *large, struct ext_inode *
 	if (ext_is_regular(out))
 		out->size |= (uint64_t)disk->i_size_high << 32;
 	out->blocks = sectors_used(out->fs, disk);
-	out->attributes = disk->i_file_acl_lo;
-	if (ext_has_incompat(out->fs, EXT_INCOMPAT_64BIT))
-		out->attributes |= (uint64_t)disk->l_i_file_acl_high << 32;
+	out->attributes = ext_halves(out->fs, disk->i_file_acl_lo, disk->l_i_file_acl_high);
 	memcpy(out->map, disk->i_block, sizeof(out->map));
 	convert_times(large, out);
 }

@@ -30,8 +30,6 @@
 #define POSITION_END  0x7FFFFFFFu
 #define HASH_OF_UP    2u /* ".." must be in the batch that has this hash */
 
-typedef int visitor(void *context, const char *name, uint32_t inode, uint8_t type);
-
 /* The place of a name in the order: half of its hash above, and a checksum of 31 bits below. */
 static uint64_t order_of(uint64_t position)
 {
@@ -51,9 +49,16 @@ struct sorted_name {
 
 #define BATCH (PAGE_SIZE / sizeof(struct sorted_name))
 
-struct batch {
+typedef int visitor(void *context, const char *name, uint32_t inode, uint8_t type);
+
+/* A call's question, and what is sorted meanwhile. */
+struct listing {
 	const struct ext_inode *directory;
-	struct sorted_name *names; /* ascending */
+	uint64_t *position; /* the caller's: a visit may look at it */
+	visitor *visit;
+	void *context;
+	/* In the order of hashes: */
+	struct sorted_name *names; /* a batch, ascending */
 	unsigned count;
 	uint64_t first; /* the order to begin from */
 	bool is_cut;	/* there were more */
@@ -61,25 +66,17 @@ struct batch {
 };
 
 /* Copies the name, which has no NUL on disk, and does not outlive its block. */
-static int visit_entry(const struct ext_fs *fs, const struct ext_dir_entry_2 *entry, visitor *visit,
-		       void *context)
+static int visit_entry(const struct listing *listing, const struct ext_dir_entry_2 *entry)
 {
-	bool typed = ext_has_incompat(fs, EXT_INCOMPAT_FILETYPE);
+	bool typed = ext_has_incompat(listing->directory->fs, EXT_INCOMPAT_FILETYPE);
 	char name[EXT_NAME_MAX + 1];
 
 	memcpy(name, entry->name, entry->name_len);
 	name[entry->name_len] = '\0';
-	return visit(context, name, entry->inode, typed ? entry->file_type : 0);
+	return listing->visit(listing->context, name, entry->inode, typed ? entry->file_type : 0);
 }
 
 /* ---- in the order of bytes ---- */
-
-struct listing {
-	const struct ext_inode *directory;
-	uint64_t *position; /* the caller's: a visit may look at it */
-	visitor *visit;
-	void *context;
-};
 
 static int list_name(void *context, const struct ext_dir_entry_2 *entry, uint32_t logical,
 		     uint32_t at)
@@ -91,8 +88,7 @@ static int list_name(void *context, const struct ext_dir_entry_2 *entry, uint32_
 	if (place < *listing->position)
 		return 0;
 	if (entry->inode != 0)
-		result =
-		    visit_entry(listing->directory->fs, entry, listing->visit, listing->context);
+		result = visit_entry(listing, entry);
 	if (result == 0)
 		*listing->position = place + entry->rec_len;
 	return result;
@@ -110,20 +106,22 @@ static int list_blocks(struct listing *listing)
 int ext_list(const struct ext_inode *directory, visitor *visit, void *context)
 {
 	uint64_t position = 0;
-	struct listing listing = { directory, &position, visit, context };
+	struct listing listing = {
+		.directory = directory, .position = &position, .visit = visit, .context = context
+	};
 
 	return ext_is_directory(directory) ? list_blocks(&listing) : -ENOTDIR;
 }
 
 /* ---- in the order of hashes ---- */
 
-static uint64_t order_of_name(const struct batch *batch, const struct ext_name *name)
+static uint64_t order_of_name(const struct listing *listing, const struct ext_name *name)
 {
-	const struct ext_fs *fs = batch->directory->fs;
+	const struct ext_fs *fs = listing->directory->fs;
 
 	if (ext_is_dots(name))
 		return (uint64_t)(name->length - 1) << 32;
-	return (uint64_t)ext_name_hash(fs, batch->version, name) << 31 |
+	return (uint64_t)ext_name_hash(fs, listing->version, name) << 31 |
 	       (crc32c(~0u, name->text, name->length) >> 1 | 1);
 }
 
@@ -131,79 +129,78 @@ static uint64_t order_of_name(const struct batch *batch, const struct ext_name *
 static int sort_entry(void *context, const struct ext_dir_entry_2 *entry, uint32_t logical,
 		      uint32_t at)
 {
-	struct batch *batch = context;
+	struct listing *listing = context;
 	struct ext_name name = { entry->name, entry->name_len };
 	struct sorted_name new = { .logical = logical, .at = at };
-	unsigned place = batch->count;
+	unsigned place = listing->count;
 
 	if (entry->inode == 0)
 		return 0;
-	new.order = order_of_name(batch, &name);
-	if (new.order < batch->first)
+	new.order = order_of_name(listing, &name);
+	if (new.order < listing->first)
 		return 0;
-	if (batch->count < BATCH)
-		batch->count++;
+	if (listing->count < BATCH)
+		listing->count++;
 	else
-		batch->is_cut = true;
-	if (place == BATCH && batch->names[--place].order <= new.order)
+		listing->is_cut = true;
+	if (place == BATCH && listing->names[--place].order <= new.order)
 		return 0;
-	for (; place > 0 && batch->names[place - 1].order > new.order; place--)
-		batch->names[place] = batch->names[place - 1];
-	batch->names[place] = new;
+	for (; place > 0 && listing->names[place - 1].order > new.order; place--)
+		listing->names[place] = listing->names[place - 1];
+	listing->names[place] = new;
 	return 0;
 }
 
 /* Where the batch has come to after entry `index`: further names of the same hash are next. */
-static uint64_t order_after(const struct batch *batch, unsigned index)
+static uint64_t order_after(const struct listing *listing, unsigned index)
 {
-	const struct sorted_name *names = batch->names;
-	bool more = index + 1 < batch->count
+	const struct sorted_name *names = listing->names;
+	bool more = index + 1 < listing->count
 			? names[index + 1].order >> 32 == names[index].order >> 32
-			: batch->is_cut;
+			: listing->is_cut;
 
 	return more ? names[index].order + 1 : ((names[index].order >> 32) + 1) << 32;
 }
 
 /* The entry is checked again: the block may have been read again. */
-static int visit_name(const struct ext_inode *directory, const struct sorted_name *name,
-		      uint8_t *data, visitor *visit, void *context)
+static int visit_name(const struct listing *listing, const struct sorted_name *name, uint8_t *data)
 {
+	const struct ext_inode *directory = listing->directory;
 	uint32_t end = ext_directory_end(directory, name->logical, data);
 	const struct ext_dir_entry_2 *entry =
 	    name->at < end ? ext_entry_at(directory, data, name->at, end) : NULL;
 
-	return entry ? visit_entry(directory->fs, entry, visit, context) : -EUCLEAN;
+	return entry ? visit_entry(listing, entry) : -EUCLEAN;
 }
 
-static int visit_batch(const struct batch *batch, uint64_t *position, visitor *visit, void *context)
+static int visit_batch(const struct listing *listing)
 {
-	const struct ext_inode *directory = batch->directory;
 	struct cached_block *buffer;
 	int result = 0;
 
-	for (unsigned i = 0; i < batch->count && result == 0; i++) {
-		const struct sorted_name *name = &batch->names[i];
+	for (unsigned i = 0; i < listing->count && result == 0; i++) {
+		const struct sorted_name *name = &listing->names[i];
 
-		result = ext_directory_block(directory, name->logical, &buffer);
+		result = ext_directory_block(listing->directory, name->logical, &buffer);
 		if (result)
 			return result;
-		result = visit_name(directory, name, buffer->data, visit, context);
+		result = visit_name(listing, name, buffer->data);
 		bcache_put(buffer);
 		if (result == 0)
-			*position = position_of(order_after(batch, i));
+			*listing->position = position_of(order_after(listing, i));
 	}
 	return result;
 }
 
 /* Collects the names from the position on of the block that has its hash, and of those after it
  * with the same last hash. *next: where the block after them begins. */
-static int collect(struct batch *batch, struct ext_tree *tree, uint64_t *next)
+static int collect(struct listing *listing, struct ext_tree *tree, uint64_t *next)
 {
 	uint32_t begins;
 	int result;
 
 	do {
-		result = ext_directory_walk(batch->directory, tree->leaf, sort_entry, batch);
+		result = ext_directory_walk(listing->directory, tree->leaf, sort_entry, listing);
 		if (result)
 			return result;
 		result = ext_tree_next(tree, &begins);
@@ -213,51 +210,51 @@ static int collect(struct batch *batch, struct ext_tree *tree, uint64_t *next)
 }
 
 /* The same for a whole directory of one block, or for block 0 of a tree: "." and "..". */
-static int collect_tree(struct batch *batch, uint64_t position, uint64_t *next)
+static int collect_tree(struct listing *listing, uint64_t *next)
 {
 	struct ext_tree tree;
-	int error = ext_tree_open(batch->directory, &tree);
+	int error = ext_tree_open(listing->directory, &tree);
 
-	batch->version = tree.version;
+	listing->version = tree.version;
 	if (!error)
-		error = ext_tree_seek(&tree, (uint32_t)(position & POSITION_END) << 1);
+		error = ext_tree_seek(&tree, (uint32_t)(*listing->position & POSITION_END) << 1);
 	if (!error)
-		error = ext_directory_walk(batch->directory, 0, sort_entry, batch);
+		error = ext_directory_walk(listing->directory, 0, sort_entry, listing);
 	if (!error)
-		error = collect(batch, &tree, next);
+		error = collect(listing, &tree, next);
 	ext_tree_close(&tree);
 	return error;
 }
 
-static int collect_batch(struct batch *batch, uint64_t position, uint64_t *next)
+static int collect_batch(struct listing *listing, uint64_t *next)
 {
-	batch->count = 0;
-	batch->is_cut = false;
-	batch->first = order_of(position);
-	if (batch->directory->flags & EXT_FLAG_INDEX)
-		return collect_tree(batch, position, next);
-	batch->version = ext_tree_version(batch->directory->fs);
+	listing->count = 0;
+	listing->is_cut = false;
+	listing->first = order_of(*listing->position);
+	if (listing->directory->flags & EXT_FLAG_INDEX)
+		return collect_tree(listing, next);
+	listing->version = ext_tree_version(listing->directory->fs);
 	*next = POSITION_END;
-	return ext_directory_walk(batch->directory, 0, sort_entry, batch);
+	return ext_directory_walk(listing->directory, 0, sort_entry, listing);
 }
 
 /* Ends: each batch moves the position on, to the block after it or, when it was cut, past a name.
  */
-static int list_hashes(struct batch *batch, uint64_t *position, visitor *visit, void *context)
+static int list_hashes(struct listing *listing)
 {
-	while (*position != POSITION_END) {
+	while (*listing->position != POSITION_END) {
 		uint64_t next;
-		int result = collect_batch(batch, *position, &next);
+		int result = collect_batch(listing, &next);
 
 		if (!result)
-			result = visit_batch(batch, position, visit, context);
+			result = visit_batch(listing);
 		if (result)
 			return result;
-		if (batch->is_cut)
+		if (listing->is_cut)
 			continue;
-		if (order_of(next) <= batch->first)
-			return ext_corrupt_inode(batch->directory, "hash tree is out of order");
-		*position = next;
+		if (order_of(next) <= listing->first)
+			return ext_corrupt_inode(listing->directory, "hash tree is out of order");
+		*listing->position = next;
 	}
 	return 0;
 }
@@ -281,18 +278,19 @@ bool ext_is_hashed(const struct ext_inode *directory)
 int ext_iterate(const struct ext_inode *directory, uint64_t *position, visitor *visit,
 		void *context)
 {
-	struct listing listing = { directory, position, visit, context };
-	struct batch batch = { .directory = directory };
+	struct listing listing = {
+		.directory = directory, .position = position, .visit = visit, .context = context
+	};
 
 	if (!ext_is_directory(directory))
 		return -ENOTDIR;
 	if (!ext_is_hashed(directory))
 		return list_blocks(&listing);
-	batch.names = page_alloc(0);
-	if (!batch.names)
+	listing.names = page_alloc(0);
+	if (!listing.names)
 		return -ENOMEM;
-	int result = list_hashes(&batch, position, visit, context);
+	int result = list_hashes(&listing);
 
-	page_free(batch.names, 0);
+	page_free(listing.names, 0);
 	return result;
 }

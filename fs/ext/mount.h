@@ -109,7 +109,7 @@ static inline bool ext_has_group_checksums(const struct ext_fs *fs)
 	return ext_has_checksums(fs) || ext_has_ro_compat(fs, EXT_RO_COMPAT_GDT_CSUM);
 }
 
-/* Numbers of the superblock whose upper half belongs to another field without 64bit. */
+/* A number whose upper half belongs to another field without 64bit, and can have any value. */
 static inline uint64_t ext_halves(const struct ext_fs *fs, uint32_t low, uint32_t high)
 {
 	return ext_has_incompat(fs, EXT_INCOMPAT_64BIT) ? low | (uint64_t)high << 32 : low;

@@ -93,11 +93,8 @@ static int check_block_count(struct ext_fs *fs)
 {
 	const struct ext_super_block *super = &fs->super;
 	uint64_t device_blocks = fs->device->sectors >> (fs->block_shift - 9);
-	uint64_t blocks = super->s_blocks_count_lo;
+	uint64_t blocks = ext_halves(fs, super->s_blocks_count_lo, super->s_blocks_count_hi);
 
-	/* Without the feature the upper half belongs to another field and can have any value. */
-	if (ext_has_incompat(fs, EXT_INCOMPAT_64BIT))
-		blocks |= (uint64_t)super->s_blocks_count_hi << 32;
 	if (blocks > device_blocks)
 		return ext_corrupt(fs, "superblock",
 				   "block count %ju is larger than the device's %ju blocks", blocks,
