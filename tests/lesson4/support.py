@@ -69,9 +69,10 @@ class Change:
 class Threads:
     """Code of a test in a stopped kernel, before its first instruction."""
 
-    def __init__(self, guest: Guest, symbols: Symbols) -> None:
+    def __init__(self, guest: Guest, symbols: Symbols, image: bytes) -> None:
         self.guest = guest
         self.symbols = symbols
+        self._code = image[: self.address("code_end") - self.address("begin")]
         self.first_change = guest.read_word(guest.address("sched_trace"))
 
     def address(self, name: str) -> int:
@@ -79,8 +80,9 @@ class Threads:
         return self.symbols.find(name).address
 
     def finish(self, seconds: float = 6) -> None:
-        """Runs to the end of the code."""
+        """Runs to the end of the code. Fails where the kernel has written to it."""
         self.guest.run_to(self.address("finished"), seconds=seconds, goal="the threads' end")
+        require_untouched(self.guest, self.address("begin"), self._code)
 
     def answers(self, seconds: float = 6) -> list[int]:
         """Runs to the end, and returns what was answered."""
@@ -95,6 +97,12 @@ class Threads:
     def changes(self) -> list[Change]:
         """The changes of tasks since the beginning, of which the kernel keeps the last 4096."""
         return changes(self.guest, self.first_change)
+
+
+def require_untouched(guest: Guest, place: int, code: bytes) -> None:
+    """The test's code is in the guest as it was put there, so what it says is its own word."""
+    if guest.data(place, len(code)) != code:
+        fail(f"the kernel writes to memory that is not its own, from {place:#x} on")
 
 
 def changes(guest: Guest, first: int = 0) -> list[Change]:
@@ -167,7 +175,7 @@ def threads(
     image, symbols = code(lab, source)
     with stopped(lab, "prompt", **fields) as guest:
         guest.more_symbols.append(symbols)
-        run = Threads(guest, symbols)
+        run = Threads(guest, symbols, image)
         guest.write(run.address("begin"), image)
         guest.write(run.address("clock_rate"), struct.pack("<I", CLOCK_RATES[lab.mode]))
         words = [word & MASK for word in questions]

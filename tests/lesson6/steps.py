@@ -30,7 +30,6 @@ MASK = 0xFFFFFFFF
 STEP = struct.Struct("<6I")
 MOST_STEPS = 2000
 PLAIN = (("kmalloc_debug", "0"),)
-STAMPS = {"icount": 8, "slower": 16}  # of the TSC, an instruction
 
 READ, WRITE, EXECUTE, SHARED = 1, 2, 4, 8
 BOTH = READ | WRITE
@@ -67,22 +66,29 @@ class Entry:
 class World:
     """Spaces and caches, by their numbers."""
 
-    def __init__(self, run: Run, lab: Lab) -> None:
+    def __init__(self, run: Run) -> None:
         self._run = run
         self.guest = run.guest
-        self._stamps = STAMPS[lab.mode]
 
     def play(self, steps: Sequence[Step], name: str = "") -> list[tuple[int, int]]:
         """Plays steps one after the other; returns their results."""
         results = []
         for first in range(0, len(steps), MOST_STEPS):
             part = steps[first : first + MOST_STEPS]
-            self.guest.write(self._run.address("steps"), b"".join(map(packed, part)))
-            play = self._run.address("play")
-            self.guest.call(play, len(part), name=name or "the steps")
-            found = self.guest.read_words(self._run.address("results"), 2 * len(part))
+            place, words = self._run.address("steps"), b"".join(map(packed, part))
+            self.guest.put_data(place, words)
+            self._run.call("play", len(part), words=name or "the steps")
+            self.guest.put_data(place, bytes(len(words)))  # nothing is left of what was asked
+            found = self._results(len(part))
             results += zip(found[::2], found[1::2], strict=True)
         return results
+
+    def _results(self, count: int) -> tuple[int, ...]:
+        """What the steps have answered; of that, too, nothing is left."""
+        place, size = self._run.address("results"), 8 * count
+        data = self.guest.data(place, size)
+        self.guest.put_data(place, bytes(size))
+        return struct.unpack(f"<{2 * count}I", data)
 
     def do(self, *step: int, name: str = "") -> int:
         """One step; returns the first word of its result."""
@@ -104,11 +110,12 @@ class World:
         """A copy of a space; false: there was no memory."""
         return self.do(FORK, space, child, name="space_copy") == 1
 
-    def fork_instructions(self, space: int, child: int) -> float:
+    def fork_instructions(self, space: int, child: int) -> int:
         """The same; how many instructions it took."""
-        [(made, stamps)] = self.play([(FORK, space, child)], "space_copy")
-        assert made == 1, "space_copy returns NULL"
-        return stamps / self._stamps
+        self.guest.put_data(self._run.address("steps"), packed((FORK, space, child)))
+        count, _ = self._run.price("play", 1, words="space_copy")
+        assert self._results(1)[0] == 1, "space_copy returns NULL"
+        return count
 
     def end(self, *spaces: int) -> None:
         """Ends spaces."""
@@ -221,4 +228,4 @@ def spaces(lab: Lab, **fields: object) -> Iterator[World]:
     """The lab's kernel, stopped when everything is initialized, with no space but the test's."""
     options = {"settings": PLAIN, **fields}
     with memory_code(lab, SOURCE, "prompt", **options) as run:
-        yield World(run, lab)
+        yield World(run)

@@ -50,8 +50,8 @@ from tests.support.told import expect
 
 SOURCE = "tests/lesson6/memory/areas.c"
 HEAP = 0x08050000
-STAMPS = {"icount": 8, "slower": 16}  # of an instruction, in ns
-MOST_SEARCH, MOST_CHANGE = 500, 6000  # instructions, among 600 areas
+MOST_SEARCH, MOST_CHANGE = 500, 6000  # instructions, among so many areas
+AREAS = 600
 HEAP_END, SIZE = 16, 20  # of heap_end and size in struct space
 LOCKED = 64  # AREA_LOCKED
 
@@ -311,15 +311,25 @@ def test_price(lab):
     """Searching 600 areas takes as long as the tree is deep."""
     with area_code(lab) as run:
         space = begin(run)
-        below, above, change = run.answers("price", space, 600, 37)
-        for name, stamps, most in (
-            ("area_find", below, MOST_SEARCH),
-            ("area_from", above, MOST_SEARCH),
-            ("area_put and area_cut", change, MOST_CHANGE),
+        for number in range(AREAS):
+            put(run, space, 2 * number, 2 * number + 1, 3)
+        some = [37 * i % AREAS for i in range(16)]
+        below = [(space, BASE + 2 * at * PAGE) for at in some]
+        above = [(space, BASE + (2 * at + 1) * PAGE) for at in some]
+        middle = BASE + (AREAS | 1) * PAGE
+        putting, _ = run.price("put_area", space, middle, middle + PAGE, 1, 0, 0)
+        there = sum(area.start == middle for area in areas_of(run, space))
+        cutting, _ = run.price("area_cut", space, middle, middle + PAGE)
+        left = sum(area.start == middle for area in areas_of(run, space))
+        if (there, left) != (1, 0):
+            fail(f"an area that is put and cut among {AREAS}: seen {there} times, and then {left}")
+        for name, count, most in (
+            ("area_find", run.mean_price("area_find", below, MOST_SEARCH), MOST_SEARCH),
+            ("area_from", run.mean_price("area_from", above, MOST_SEARCH), MOST_SEARCH),
+            ("area_put and area_cut", putting + cutting, MOST_CHANGE),
         ):
-            count = stamps // STAMPS[lab.mode]
             if count > most:
-                fail(f"{name} among 600 areas: {count} instructions, not {most}")
+                fail(f"{name} among {AREAS} areas: {count:.0f} instructions, not {most}")
 
 
 @pytest.mark.exercise("6.2", points=3, once=True)

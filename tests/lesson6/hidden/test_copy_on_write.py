@@ -378,8 +378,8 @@ def test_cost_of_a_fork(lab):
         again = world.fork_instructions(PARENT, CHILD)
     assert tables <= 8, f"a fork of {LARGE} pages takes {tables} pages"
     most = FORK_ALONE + BUDGET * LARGE
-    assert took <= most, f"a fork of {LARGE} pages takes {took:.0f} instructions, not {most}"
-    assert again <= most, f"the second fork takes {again:.0f} instructions, not {most}"
+    assert took <= most, f"a fork of {LARGE} pages takes {took} instructions, not {most}"
+    assert again <= most, f"the second fork takes {again} instructions, not {most}"
 
 
 @pytest.mark.exercise("6.4", points=2)

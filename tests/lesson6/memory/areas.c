@@ -230,29 +230,3 @@ void perform_all(struct space *space, uint32_t count)
 		answer_look(space);
 	}
 }
-
-/* Answers the TSC cycles of this many searches in `count` areas that do not touch, and of an area
- * that is put and cut among them. */
-void price(struct space *space, uint32_t count, uint32_t step)
-{
-	for (uint32_t i = 0; i < count; i++)
-		put_area(space, window + 2 * i * PAGE_SIZE, window + (2 * i + 1) * PAGE_SIZE, 3, 0,
-			 0);
-	uint64_t begin = time_stamp();
-
-	for (uint32_t i = 0, at = 0; i < 64; i++, at = (at + step) % count)
-		if (!area_find(space, window + 2 * at * PAGE_SIZE))
-			return;
-	answer((uint32_t)(time_stamp() - begin) / 64);
-	begin = time_stamp();
-	for (uint32_t i = 0, at = 0; i < 64; i++, at = (at + step) % count)
-		if (!area_from(space, window + (2 * at + 1) * PAGE_SIZE) && at + 1 < count)
-			return;
-	answer((uint32_t)(time_stamp() - begin) / 64);
-	uint32_t middle = window + (count | 1) * PAGE_SIZE;
-
-	begin = time_stamp();
-	put_area(space, middle, middle + PAGE_SIZE, 1, 0, 0);
-	area_cut(space, middle, middle + PAGE_SIZE);
-	answer((uint32_t)(time_stamp() - begin));
-}

@@ -40,18 +40,3 @@ void set_only(struct space *space, uint32_t address, uint32_t value)
 {
 	pte_set(space, address, pte_of(space, address, true), value);
 }
-
-/* Answers the TSC cycles of a call that does nothing, and of an unmap, a protection and a copy. */
-void price(struct space *space, struct space *to, uint32_t start, uint32_t end)
-{
-	uint64_t begin = time_stamp();
-
-	page_protect_range(space, start, end, SPACE_READ);
-	answer((uint32_t)(time_stamp() - begin));
-	begin = time_stamp();
-	page_copy_range(to, space, start, end);
-	answer((uint32_t)(time_stamp() - begin));
-	begin = time_stamp();
-	page_unmap_range(space, start, end);
-	answer((uint32_t)(time_stamp() - begin));
-}
