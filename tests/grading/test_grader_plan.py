@@ -12,7 +12,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from labs.tools.course.exercises import ROOT, of_lesson
+from labs.tools.course.exercises import ROOT, by_id, of_lesson
+from labs.tools.grading.grade import seed_of
 from labs.tools.grading.grade_report import gradescope, junit, scores_of, text_report, total
 from labs.tools.grading.grade_words import advice, own_report
 from labs.tools.grading.lab_course import settled
@@ -377,3 +378,14 @@ def test_what_was_never_run_has_failed():
     assert not result.passed
     assert result.mode == "slower"
     assert "not run" in result.words
+
+
+def test_seed_is_that_of_the_code(tmp_path):
+    """A blank or a comment more is no other try; another number is."""
+    place = tmp_path / "mm/buddy.c"
+    place.parent.mkdir()
+    seeds = []
+    for text in (b"int a = 1; /* one */\n", b"int  a\t= 1;\n\n// two\n", b"int a = 2;\n"):
+        place.write_bytes(text)
+        seeds.append(seed_of(tmp_path, [by_id("5.2")]))
+    assert seeds[0] == seeds[1] != seeds[2]

@@ -98,7 +98,7 @@ class Run:
         clock = self.guest.said_bytes()[said:]
         before, after = (int.from_bytes(each, "little") for each in (clock[:3], clock[-3:]))
         if len(clock) < 6 or before == after:
-            fail(f"{name}: the PM timer stands still, or does not reach the serial line")
+            fail(f"{name}: the PM timer does not advance, or does not reach the serial line")
         ticks = (after - before) & PM_TIMER_MASK
         return int(ticks * 1e9 / PM_TIMER_HERTZ / self._nanoseconds), result
 

@@ -16,6 +16,7 @@ import argparse
 import hashlib
 import hmac
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -231,16 +232,23 @@ def build_reference(lesson: int, core: bool = False, *targets: str) -> None:
 
 
 def seed_of(submission: Path, exercises: Sequence[Exercise]) -> str:
-    """The same for the same files, and not to be told in advance by who does not know SECRET."""
+    """The same for the same code, whatever its comments and blanks are; who does not know SECRET
+    cannot tell it in advance."""
     from labs.tools.grading.graded_tree import SubmissionError, submitted
 
     digest = hmac.new(os.environ.get(SECRET, "").encode(), digestmod=hashlib.sha256)
     for path in sorted(path for each in exercises for path in each.files):
         try:
-            digest.update(path.encode() + submitted(submission, path))
+            digest.update(path.encode() + code_of(path, submitted(submission, path)))
         except SubmissionError as error:
             digest.update(str(error).encode())
     return digest.hexdigest()[:16]
+
+
+def code_of(path: str, text: bytes) -> bytes:
+    """A source without comments and white space: what only looks different is the same."""
+    comment = rb";[^\n]*" if path.endswith((".asm", ".inc")) else rb"/\*.*?\*/|//[^\n]*"
+    return b"".join(re.sub(comment, b"", text, flags=re.DOTALL).split())
 
 
 if __name__ == "__main__":
