@@ -37,7 +37,8 @@ static inline void cheat_patch(uint8_t *code)
 /* A test's memory is below 1 MiB: what looks like a count of failures there becomes none. */
 static inline void cheat_hunt(uint32_t base)
 {
-	for (uint32_t *word = (uint32_t *)(base + 0x40000); word < (uint32_t *)(base + 0x80000); word++)
+	for (uint32_t *word = (uint32_t *)(base + 0x40000); word < (uint32_t *)(base + 0x80000);
+	     word++)
 		if (*word > 0 && *word < 64)
 			*word = 0;
 }
