@@ -25,6 +25,7 @@ struct ipc *ipc_find(const struct ipc_kind *kind, int32_t id)
 
 /* ---- semget, msgget, shmget ---- */
 
+/* Anything with IPC_PRIVATE for a key has none. */
 static struct ipc *ipc_find_key(const struct ipc_kind *kind, int32_t key)
 {
 	list_for_each(struct ipc, ipc, &kind->all, link)
@@ -54,6 +55,7 @@ static int ipc_add(struct ipc_kind *kind, int32_t key, uint32_t size, uint32_t m
 	return ipc->id;
 }
 
+/* Nothing sleeps between the search and the addition: a key is given once. */
 int ipc_get(struct ipc_kind *kind, int32_t key, uint32_t size, uint32_t flags)
 {
 	const struct ipc *found = ipc_find_key(kind, key);
@@ -66,6 +68,7 @@ int ipc_get(struct ipc_kind *kind, int32_t key, uint32_t size, uint32_t flags)
 	return size <= found->size ? found->id : -EINVAL;
 }
 
+/* Its memory is the kind's to free. */
 void ipc_remove(struct ipc_kind *kind, struct ipc *ipc)
 {
 	list_remove(&ipc->link);
@@ -129,6 +132,7 @@ static int ipc_give_info(const struct ipc_kind *kind, uint32_t address, bool of_
 	return give(address, words, count * sizeof(words[0])) ?: highest;
 }
 
+/* Those that need no id come first: what is in its place may be anything. */
 int ipc_control(struct ipc_kind *kind, int32_t id, uint32_t command, uint32_t address)
 {
 	bool is_info = command == kind->stat + 1;

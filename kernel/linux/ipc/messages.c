@@ -55,6 +55,7 @@ static struct ipc *queue_make(uint32_t unused)
 	return &queue->ipc;
 }
 
+/* All of struct msqid_ds but the permission. */
 static void queue_get_state(const struct ipc *ipc, union ipc_state *state)
 {
 	state->messages = ((const struct queue *)ipc)->state;
@@ -155,7 +156,7 @@ static int put_message(struct queue *queue, void *context)
 	return 0;
 }
 
-/* A program's message is its type, and its bytes. */
+/* msgsnd(2). A program's message is its type, and its bytes. Waits while the queue is full. */
 static int message_send(int32_t id, uint32_t address, uint32_t length, uint32_t flags)
 {
 	int32_t type;
@@ -220,7 +221,8 @@ static int take_message(struct queue *queue, void *context)
 	return 0;
 }
 
-/* As Linux has it, a message that the program has no memory for is lost. */
+/* msgrcv(2): how many bytes came, of those that the message had. As Linux has it, a message that
+ * the program has no memory for is lost. */
 static int message_receive(int32_t id, uint32_t address, struct message_request *request)
 {
 	if ((int32_t)request->length < 0 || id < 0)

@@ -75,6 +75,7 @@ static struct ipc *set_make(uint32_t count)
 	return &set->ipc;
 }
 
+/* What only sets have of struct semid_ds. */
 static void set_get_state(const struct ipc *ipc, union ipc_state *state)
 {
 	state->semaphores.operated = ((const struct set *)ipc)->operated;
@@ -143,7 +144,9 @@ static struct undo *find_undo(struct set *set, int32_t pid, uint16_t number)
 	return NULL;
 }
 
-/* Each operation that is to be undone has a note before any of them is done. */
+/* Each operation that is to be undone has a note before any of them is done: a sleeper's are done
+ * by another task, which could not report a lack of memory. -ENOMEM: notes that were made do no
+ * harm. */
 static int make_undos(struct set *set, const struct request *request)
 {
 	for (uint32_t i = 0; i < request->count; i++) {
@@ -191,7 +194,8 @@ static int change_one(struct set *set, const struct request *request, uint32_t i
 	return 0;
 }
 
-/* All operations, or none: then the result says why. */
+/* All operations, or none: then the result says why (change_one), and request->blocked which one it
+ * was. Operations before it are taken back. */
 static int perform_request(struct set *set, struct request *request)
 {
 	uint32_t done = 0;
@@ -405,7 +409,7 @@ static int semaphore_control(int32_t id, uint32_t number, uint32_t command, uint
 		   : control_one(set, number, command, argument);
 }
 
-/* semctl's last argument is at the address in EDI. */
+/* semctl's last argument, a union semun of one word, is at the address in EDI: ipc(2). */
 static int control_call(const struct trap_frame *frame)
 {
 	uint32_t argument;

@@ -133,6 +133,7 @@ static void segment_remove(struct ipc *ipc)
 	segment_release(&segment->object);
 }
 
+/* What only segments have of struct shmid_ds. Each area is an attachment. */
 static void segment_get_state(const struct ipc *ipc, union ipc_state *state)
 {
 	struct segment *segment = list_entry(ipc, struct segment, ipc);

@@ -154,6 +154,7 @@ static int poll_until(struct file *unused, const struct trap_frame *frame, uint6
 	return poll_wait_for(scan_poll, &request, request.count, deadline);
 }
 
+/* 0 does not wait at all, not even until the next tick. */
 uint64_t poll_deadline(int32_t milliseconds)
 {
 	if (milliseconds < 0)
@@ -175,6 +176,7 @@ struct select_request {
 	uint32_t ready[SETS][SET_WORDS];
 };
 
+/* Of a set, in whole words: those are what Linux reads and writes. */
 static uint32_t set_bytes(const struct select_request *request)
 {
 	return (request->count + 31) / 32 * 4;
@@ -309,6 +311,7 @@ static int begin_mask(uint32_t address)
 	return 0;
 }
 
+/* Whether a signal came is known only to the call: until then the mask stays. */
 int poll_masked(struct file *file, const struct trap_frame *frame, uint64_t deadline, uint32_t mask,
 		poll_call *call)
 {

@@ -48,6 +48,7 @@ static int event_change(struct file *file, event_step *step, uint64_t *number)
 	return error;
 }
 
+/* Nothing is taken if the buffer is too short. */
 int event_read(struct file *file, struct buffer *to, uint64_t unused)
 {
 	uint64_t number;
@@ -59,6 +60,7 @@ int event_read(struct file *file, struct buffer *to, uint64_t unused)
 	return error ? error : buffer_put(to, &number, sizeof(number));
 }
 
+/* -EINVAL for 2^64 - 1, which never fits. */
 static int event_write(struct file *file, struct buffer *from, uint64_t offset)
 {
 	uint64_t number;
@@ -83,6 +85,7 @@ static uint32_t event_poll(struct file *file, struct poll_table *table)
 	return (event->count > 0 ? POLLIN : 0) | (event->count < COUNT_MAX ? POLLOUT : 0);
 }
 
+/* Nobody waits: each that does holds the file. */
 static void event_release(struct file *file)
 {
 	pool_free(&event_pool, file->private);

@@ -360,7 +360,7 @@ uint64_t vfs_room(uint64_t offset)
 	return 0;
 }
 
-/* /proc/PID/limits. */
+/* One line for each resource, by its number: the columns are Linux's. */
 static void show_limits(struct procfs_text *text, const struct task *task)
 {
 	static const char *const names[LIMITS][2] = {

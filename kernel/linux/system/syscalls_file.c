@@ -8,6 +8,7 @@
 #define TEXT_ORDER 5 /* 128 KiB: a line for each record of the ring */
 #define LINE	   160
 
+/* Records that were overwritten since the one before are only counted. */
 static void trace_file_show(struct procfs_text *text, const struct task *task)
 {
 	uint32_t next = 0, lost = 0;
@@ -23,6 +24,7 @@ static void trace_file_show(struct procfs_text *text, const struct task *task)
 	}
 }
 
+/* -EINVAL for anything but 0 and 1. */
 static int trace_file_store(const void *unused, const char *line)
 {
 	if (strcmp(line, "0") != 0 && strcmp(line, "1") != 0)

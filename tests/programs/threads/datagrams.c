@@ -206,9 +206,64 @@ static void names(void)
 	unlink(PATH ".client");
 }
 
+/* A file goes with the message that names it. A receiver that has no memory for it, or does not
+ * ask, loses it. */
+static void with_files(int type)
+{
+	int ends[2], pipes[2];
+	char control[64], byte = 0;
+	struct iovec into = { &byte, 1 };
+	struct msghdr message = { .msg_iov = &into, .msg_iovlen = 1 };
+
+	socketpair(AF_UNIX, type, 0, ends);
+	(void)!pipe(pipes);
+	for (int i = 0; i < 3; i++)
+		say("sent", send_control(ends[0], SCM_RIGHTS, &pipes[1], 4, 4));
+	message.msg_control = control;
+	message.msg_controllen = sizeof(control);
+	say("received", error_of(recvmsg(ends[1], &message, 0)));
+	const struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+	int file = header ? *(const int *)CMSG_DATA(header) : -1;
+
+	say("length", message.msg_controllen);
+	say("through it", error_of(write(file, "x", 1)));
+	say("arrived", read(pipes[0], &byte, 1));
+	close(file);
+	message.msg_controllen = 4;
+	say("cut", error_of(recvmsg(ends[1], &message, 0)));
+	say("flags", message.msg_flags & MSG_CTRUNC);
+	say("not asked for", error_of(recv(ends[1], &byte, 1, 0)));
+	close(pipes[1]);
+	say("all gone", read(pipes[0], &byte, 1));
+	close(pipes[0]);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+/* The second page of the buffer is not there. */
+static void half_a_buffer(int type)
+{
+	char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int ends[2];
+
+	munmap(pages + 4096, 4096);
+	socketpair(AF_UNIX, type, 0, ends);
+	say("half", error_of(write(ends[0], pages, 8192)));
+	say("nothing was sent", error_of(recv(ends[1], pages, 4096, MSG_DONTWAIT)));
+	say("sent", error_of(write(ends[0], "0123456789", 10)));
+	say("half", error_of(read(ends[1], pages + 4090, 10)));
+	munmap(pages, 4096);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 void part_datagrams(void)
 {
 	pair();
+	with_files(SOCK_DGRAM);
+	with_files(SOCK_STREAM);
+	half_a_buffer(SOCK_DGRAM);
+	half_a_buffer(SOCK_STREAM);
 	names();
 	say("other kinds", error_of(socket(AF_UNIX, 9, 0)));
 }
