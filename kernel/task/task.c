@@ -22,7 +22,7 @@ struct task *current;
 uint32_t task_count;
 
 static struct pool pool = { .size = TASK_SIZE }; /* the rest of an object is for a process */
-static struct list all = LIST_EMPTY(all);
+static struct list all_tasks = LIST_EMPTY(all_tasks);
 static int32_t last_pid;    /* never reused: a group keeps the pid of a leader that has ended */
 static struct task *buried; /* has ended; its stack was in use until the last switch */
 static bool is_buried_orphan;
@@ -30,9 +30,9 @@ static bool is_buried_orphan;
 /* The oldest first. NULL as the argument begins, NULL as the result ends. */
 struct task *task_next(const struct task *task)
 {
-	struct list *next = task ? task->in_all.next : all.next;
+	struct list *next = task ? task->in_all.next : all_tasks.next;
 
-	return next == &all ? NULL : list_entry(next, struct task, in_all);
+	return next == &all_tasks ? NULL : list_entry(next, struct task, in_all);
 }
 
 /* There are at most TASK_LIMIT: a linear search is fast enough. */
@@ -65,7 +65,7 @@ struct task *task_create(const char *name)
 	task->frame = (struct trap_frame *)((uintptr_t)stack + KERNEL_STACK_SIZE) - 1;
 	task->begun_ns = time_ns();
 	task->schedule.donated = PRIORITY_NONE;
-	list_append(&all, &task->in_all);
+	list_append(&all_tasks, &task->in_all);
 	task_count++;
 	return task;
 }

@@ -34,7 +34,7 @@ def broken(probe: Callable[..., dict[str, Any]]) -> Callable[[str], str]:
         """
         run("break machine_exit")
         run("continue")
-        run("set $first = (struct task *)((char *)'kernel/task/task.c'::all.next"
+        run("set $first = (struct task *)((char *)'kernel/task/task.c'::all_tasks.next"
             " - (long)&((struct task *)0)->in_all)")
         run("set $mutex = (struct mutex *)&sched_trace.ring[0]")
         def broken_by(name, commands, *places):
@@ -50,8 +50,8 @@ def broken(probe: Callable[..., dict[str, Any]]) -> Callable[[str], str]:
                  "runqueue", "sched-trace", "syscalls")
         said["whole"] = run("tasks")
         broken_by("circle", every, ("$first->in_all.next", "&$first->in_all"))
-        broken_by("wild", every, ("'kernel/task/task.c'::all.next", "0x12345678"))
-        broken_by("unmapped", every, ("'kernel/task/task.c'::all.next", "0xfc000000"))
+        broken_by("wild", every, ("'kernel/task/task.c'::all_tasks.next", "0x12345678"))
+        broken_by("unmapped", every, ("'kernel/task/task.c'::all_tasks.next", "0xfc000000"))
         broken_by("queue", ("runqueue",),
                   ("'kernel/task/sched_round_robin.c'::queue.next", "&$first->schedule.in_queue"),
                   ("$first->schedule.in_queue.next", "0xfffffff0"))

@@ -295,7 +295,7 @@ def tasks_of(guest: Guest) -> list[Task]:
 def list_of_all(guest: Guest, layout: Mapping[str, int]) -> Iterator[int]:
     """The tasks in kernel/task/task.c's list."""
     try:
-        head = guest.address("all")
+        head = guest.address("all_tasks")
         link = guest.read_word(head)
         for _ in range(TASKS_AT_MOST):
             if link == head or link < KERNEL_BASE:

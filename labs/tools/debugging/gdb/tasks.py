@@ -194,7 +194,7 @@ def all_tasks() -> tuple[list[Task], str]:
     single = optional("task", "kernel/task/task_single.c")
     if single is not None:
         return [Task(int(single.address))], ""
-    found = walk_ring(variable("all", "kernel/task/task.c"), TASKS_AT_MOST)
+    found = walk_ring(variable("all_tasks", "kernel/task/task.c"), TASKS_AT_MOST)
     tasks = [Task(container(link, "task", "in_all")) for link in found.places]
     idle = optional("idle", "kernel/task/sched.c")
     return tasks + ([Task(int(idle.address))] if idle is not None else []), found.damage
