@@ -43,7 +43,7 @@ BY_LESSON = 2_800  # of the core, added
 # that were missing: memory that is pinned or grows, clones as Linux makes them, limits that bind.
 #
 # The storage (limit 7,000), by folder:
-#   7,091  fs/ext        names and hash trees, extents and pointers, bitmaps and groups, attributes,
+#   6,896  fs/ext        names and hash trees, extents and pointers, bitmaps and groups, attributes,
 #                        inodes, checksums, the mount
 #   2,484  fs/disk       what makes inodes and files of a mounted disk; reservations
 #   2,265  drivers/disk  queue, four modes, partitions, discards, snapshots
