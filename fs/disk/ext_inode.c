@@ -86,13 +86,13 @@ static int open_special(struct file *file)
 
 static const struct file_ops special_ops = { .open = open_special };
 
-static const struct file_ops *ops_of_mode(uint32_t mode)
+static const struct file_ops *ops_of_mode(const struct disk_operations *operations, uint32_t mode)
 {
 	switch (mode & S_IFMT) {
 	case S_IFDIR:
-		return &disk_directory_ops;
+		return operations->directory;
 	case S_IFREG:
-		return &disk_file_ops;
+		return operations->file;
 	case S_IFCHR:
 	case S_IFBLK:
 	case S_IFIFO:
@@ -182,8 +182,8 @@ void disk_inode_insert(struct disk_inode *made)
 	struct disk_inode **bucket = inode_bucket(made->mount, ext->number);
 
 	made->inode = (struct inode){
-		.ops = &disk_inode_ops,
-		.file_ops = ops_of_mode(ext->mode),
+		.ops = made->mount->operations->inode,
+		.file_ops = ops_of_mode(made->mount->operations, ext->mode),
 		.references = 1,
 		.filesystem = made->mount->filesystem,
 		.block_size = 1u << made->mount->block_shift,
@@ -195,7 +195,7 @@ void disk_inode_insert(struct disk_inode *made)
 		.size = ext->size,
 	};
 	show_inode(made);
-	cached_file_initialize(&made->pages, &disk_pages_ops);
+	cached_file_initialize(&made->pages, made->mount->operations->pages);
 	made->pages.unit = 1u << made->mount->block_shift;
 	made->changed_in = made->data_in = *evicted_in(made);
 	made->chain = *bucket;

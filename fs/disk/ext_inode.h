@@ -19,10 +19,19 @@
 #include "fs/vfs/inode.h"
 #include "kernel/task/lock.h"
 
+/* What its inodes can do. A mount has it, so that ext_inode.c knows none of the files that use it.
+ */
+struct disk_operations {
+	const struct inode_ops *inode;
+	const struct file_ops *file, *directory;
+	const struct cached_file_ops *pages;
+};
+
 #define EVICTED 64u
 
 struct disk_mount {
 	struct mutex lock;
+	const struct disk_operations *operations;
 	struct ext_fs *fs;
 	struct block_device *device;
 	struct disk_inode *root;

@@ -145,6 +145,9 @@ static void end_mount(struct disk_mount *mount)
 	kfree(mount);
 }
 
+static const struct disk_operations operations = { &disk_inode_ops, &disk_file_ops,
+						   &disk_directory_ops, &disk_pages_ops };
+
 static int disk_mount(const struct filesystem *type, struct inode *inode,
 		      const struct mount_options *options, struct inode **root)
 {
@@ -159,7 +162,11 @@ static int disk_mount(const struct filesystem *type, struct inode *inode,
 		block_file_claim(device, false);
 		return -ENOMEM;
 	}
-	*mount = (struct disk_mount){ .device = device, .next = disk_mounts };
+	*mount = (struct disk_mount){
+		.operations = &operations,
+		.device = device,
+		.next = disk_mounts,
+	};
 	disk_mounts = mount;
 	error = fill_mount(mount, type->type, options);
 	if (error) {
