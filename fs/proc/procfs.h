@@ -60,6 +60,10 @@ void procfs_mount_tree(struct procfs_entry *top);
 /* The pid of a task's program, which is that of its first task. */
 int32_t procfs_program(const struct task *task);
 
+/* How many elements a list has that changes with interrupts disabled. In lesson 5's kernel. */
+struct list;
+uint32_t procfs_length(const struct list *list);
+
 /* Writes one line for each range of a task's memory, and `more` after it, unless that is NULL. */
 void procfs_show_ranges(struct procfs_text *text, const struct task *task,
 			void (*more)(struct procfs_text *text, const struct space *space,

@@ -15,7 +15,7 @@
 	": slabdata <active_slabs> <num_slabs> <sharedavail>\n"
 
 /* With interrupts disabled, because handlers allocate, too. The lists are short. */
-static uint32_t length_of(const struct list *list)
+uint32_t procfs_length(const struct list *list)
 {
 	bool enabled = interrupts_disable();
 	uint32_t length = 0;
@@ -34,7 +34,7 @@ uint32_t procfs_slab_pages(uint32_t *empty)
 		const struct slab_cache *cache = list_entry(link, struct slab_cache, link);
 
 		pages += cache->slabs;
-		*empty += length_of(&cache->empty);
+		*empty += procfs_length(&cache->empty);
 	}
 	return pages;
 }
@@ -46,7 +46,7 @@ static void show_zones(struct procfs_text *text, const struct task *task)
 	for (const struct zone *zone = zones; zone < zones + ZONES; zone++) {
 		procfs_print(text, "Node 0, zone %8s ", zone->name);
 		for (unsigned order = 0; order < ORDERS; order++)
-			procfs_print(text, "%6u ", length_of(&zone->lists[order]));
+			procfs_print(text, "%6u ", procfs_length(&zone->lists[order]));
 		procfs_print(text, "\n");
 	}
 }
@@ -62,7 +62,7 @@ static void show_slabs(struct procfs_text *text, const struct task *task)
 			     cache->used, cache->slabs * cache->count, cache->size, cache->count, 1,
 			     0, 0, 0);
 		procfs_print(text, " : slabdata %6u %6u %6u\n",
-			     cache->slabs - length_of(&cache->empty), cache->slabs, 0);
+			     cache->slabs - procfs_length(&cache->empty), cache->slabs, 0);
 	}
 }
 

@@ -152,31 +152,29 @@ SYSCALL_DEFINE(163, sys_mremap, "xddx")
 
 /* ---- madvise ---- */
 
-/* Most advice changes nothing. Holes are passed over, and are -ENOMEM at the end; before a part
- * that is pinned it ends. Advice that would be more than that is refused, as by kernels without it.
+static int advise_part(const struct space_range *part, struct trap_frame *frame)
+{
+	bool forgets = frame->edx == ADVICE_DONT_NEED, frees = frame->edx == ADVICE_FREE;
+
+	if (((forgets || frees) && (part->flags & RANGE_PINNED)) || (frees && part->object))
+		return -EINVAL;
+	if (forgets)
+		space_forget(current->space, part->start, part->end);
+	return 0;
+}
+
+/* Most advice changes nothing. What would be more than advice is refused, as by kernels without it.
  */
 SYSCALL_DEFINE(219, sys_madvise, "xdd")
 {
-	uint32_t start = frame->ebx, end = start + whole_pages(frame->ecx), advice = frame->edx;
-	uint32_t reached = start, holes = 0;
+	uint32_t start = frame->ebx, length = whole_pages(frame->ecx), advice = frame->edx;
 
-	if (start % PAGE_SIZE || advice > ADVICE_LAST || (ADVICE_REFUSED >> advice & 1) ||
-	    end - start < frame->ecx || end < start || (advice == ADVICE_LARGE && !large_promote))
+	if (advice > ADVICE_LAST || (ADVICE_REFUSED >> advice & 1) || length < frame->ecx ||
+	    start + length < start || (advice == ADVICE_LARGE && !large_promote))
 		return -EINVAL;
-	FOR_EACH_PART(part, current->space, start, end)
-	{
-		if (((part.flags & RANGE_PINNED) &&
-		     (advice == ADVICE_DONT_NEED || advice == ADVICE_FREE)) ||
-		    (part.object && advice == ADVICE_FREE))
-			return -EINVAL;
-		if (advice == ADVICE_DONT_NEED)
-			space_forget(current->space, part.start, part.end);
-		holes += part.start - reached;
-		reached = part.end;
-	}
-	if (holes || reached < end)
-		return -ENOMEM;
-	if (advice == ADVICE_LARGE)
-		large_promote(current->space, start, end);
-	return 0;
+	int error = each_part(frame, advise_part);
+
+	if (!error && advice == ADVICE_LARGE)
+		large_promote(current->space, start, start + length);
+	return error;
 }

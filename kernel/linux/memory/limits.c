@@ -45,7 +45,7 @@ static uint32_t bytes_in(uint32_t start, uint32_t end, uint32_t mask, uint32_t f
 	uint32_t bytes = 0;
 
 	FOR_EACH_PART(part, current->space, start, end)
-	bytes += (part.flags & mask) == flags ? part.end - part.start : 0;
+		bytes += (part.flags & mask) == flags ? part.end - part.start : 0;
 	return bytes;
 }
 

@@ -159,11 +159,13 @@ uint32_t start_of_stack(uint32_t start, uint32_t end)
 /* ---- msync and mincore ---- */
 
 /* The object is held, because it may sleep. */
-static int sync_part(const struct space_range *part)
+static int sync_part(const struct space_range *part, struct trap_frame *frame)
 {
 	struct memory_object *object = part->object;
 	uint32_t pages = (part->end - part->start) >> PAGE_SHIFT;
 
+	if ((frame->edx & MS_INVALIDATE) && (part->flags & AREA_PINNED))
+		return -EBUSY;
 	if (!(part->flags & AREA_SHARED) || !object || !object->ops->sync)
 		return 0;
 	object->ops->hold(object);
@@ -173,31 +175,12 @@ static int sync_part(const struct space_range *part)
 	return error;
 }
 
-/* All parts are written back, whatever happens to one: the error is the first one's, but for holes,
- * which are -ENOMEM. MS_ASYNC waits, too: Linux's would be written later. */
-SYSCALL_DEFINE(144, sys_msync, "xdd")
-{
-	uint32_t start = frame->ebx, end = start + whole_pages(frame->ecx), flags = frame->edx;
-	uint32_t reached = start, holes = 0;
-	int error = 0;
-
-	if (start % PAGE_SIZE || (flags & ~(MS_ASYNC | MS_INVALIDATE | MS_SYNC)) ||
-	    (flags & (MS_ASYNC | MS_SYNC)) == (MS_ASYNC | MS_SYNC))
-		return -EINVAL;
-	if (end - start < frame->ecx || end < start)
-		return -ENOMEM;
-	FOR_EACH_PART(part, current->space, start, end)
-	{
-		if ((flags & MS_INVALIDATE) && (part.flags & AREA_PINNED))
-			return -EBUSY;
-		int failed = sync_part(&part);
-
-		error = error ? error : failed;
-		holes += part.start - reached;
-		reached = part.end;
-	}
-	return holes || reached < end ? -ENOMEM : error;
-}
+/* MS_ASYNC waits, too: Linux's would be written later. */
+SYSCALL(144, sys_msync, "xdd",
+	(frame->edx & ~(MS_ASYNC | MS_INVALIDATE | MS_SYNC)) ||
+		(frame->edx & (MS_ASYNC | MS_SYNC)) == (MS_ASYNC | MS_SYNC)
+	    ? -EINVAL
+	    : each_part(frame, sync_part))
 
 /* Would a read of the page do without a disk? */
 static bool is_in_memory(const struct space_range *part, uint32_t address)
@@ -209,25 +192,18 @@ static bool is_in_memory(const struct space_range *part, uint32_t address)
 	return (pte && *pte) || space_peek(part, address);
 }
 
-/* A byte for each page: 1, it is in memory. Up to the first hole, then -ENOMEM. */
-SYSCALL_DEFINE(218, sys_mincore, "xdx")
+/* A byte for each page: 1, it is in memory. Those of holes keep their value. */
+static int tell_part(const struct space_range *part, struct trap_frame *frame)
 {
-	uint32_t start = frame->ebx, end = start + whole_pages(frame->ecx), reached = start;
+	uint32_t to = frame->edx + ((part->start - frame->ebx) >> PAGE_SHIFT);
 
-	if (start % PAGE_SIZE)
-		return -EINVAL;
-	if (end - start < frame->ecx || end < start)
-		return -ENOMEM;
-	FOR_EACH_PART(part, current->space, start, end)
-	{
-		if (part.start > reached)
-			break;
-		for (; reached < part.end; reached += PAGE_SIZE) {
-			uint8_t there = is_in_memory(&part, reached);
+	for (uint32_t at = part->start; at < part->end; at += PAGE_SIZE) {
+		uint8_t there = is_in_memory(part, at);
 
-			if (give(frame->edx++, &there, sizeof(there)) != 0)
-				return -EFAULT;
-		}
+		if (give(to++, &there, sizeof(there)) != 0)
+			return -EFAULT;
 	}
-	return reached < end ? -ENOMEM : 0;
+	return 0;
 }
+
+SYSCALL(218, sys_mincore, "xdx", each_part(frame, tell_part))

@@ -45,6 +45,32 @@ static inline int mapping_place(const struct mapping *mapping, uint32_t length, 
  * new start; 0 if it is another area. */
 uint32_t start_of_stack(uint32_t start, uint32_t end) OPTIONAL;
 
+/* Does something with each part of what is mapped in a call's range, which is in its first two
+ * arguments. Returns -EINVAL for a start inside a page, -ENOMEM for a range that wraps around; the
+ * first error of an action, which ends it; -ENOMEM if there were holes. May sleep as the action
+ * does. */
+typedef int part_action(const struct space_range *part, struct trap_frame *frame);
+
+static inline int each_part(struct trap_frame *frame, part_action *action)
+{
+	uint32_t start = frame->ebx, end = start + whole_pages(frame->ecx);
+	uint32_t reached = start, holes = 0;
+
+	if (start % PAGE_SIZE)
+		return -EINVAL;
+	if (end - start < frame->ecx || end < start)
+		return -ENOMEM;
+	FOR_EACH_PART(part, current->space, start, end) {
+		int error = action(&part, frame);
+
+		if (error)
+			return error;
+		holes += part.start - reached;
+		reached = part.end;
+	}
+	return holes || reached < end ? -ENOMEM : 0;
+}
+
 /* Numbers of setrlimit: of the heap and private memory, of the stack, and of all memory. */
 #define LIMIT_DATA  2
 #define LIMIT_STACK 3

@@ -62,8 +62,7 @@ static int pin(struct space *space, uint32_t start, uint32_t end, uint32_t pinne
 {
 	uint32_t reached = start;
 
-	FOR_EACH_PART(part, space, start, end)
-	{
+	FOR_EACH_PART(part, space, start, end) {
 		if (part.start > reached && whole)
 			return -ENOMEM;
 		reached = part.end;
@@ -122,7 +121,7 @@ SYSCALL_DEFINE(152, sys_mlockall, "x")
 	if (error || (flags & MCL_ONFAULT))
 		return error;
 	FOR_EACH_PART(part, space, 0, STACK_END)
-	populate(part.start, part.end);
+		populate(part.start, part.end);
 	return 0;
 }
 

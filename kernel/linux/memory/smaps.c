@@ -105,28 +105,16 @@ static void show_smaps(struct procfs_text *text, const struct task *task)
 	procfs_show_ranges(text, task, show_use);
 }
 
-/* Free blocks of 4 MiB: of the largest order that the page allocator has. */
-static uint32_t free_blocks(void)
-{
-	bool enabled = interrupts_disable();
-	uint32_t blocks = 0;
-
-	for (const struct zone *zone = zones; zone < zones + ZONES; zone++) {
-		const struct list *list = &zone->lists[ORDERS - 1];
-
-		for (const struct list *link = list->next; link != list; link = link->next)
-			blocks++;
-	}
-	interrupts_restore(enabled);
-	return blocks;
-}
-
-/* There is no pool of large pages: what MAP_HUGETLB could have is free for others, too. Reserved
- * ones count as free, as in Linux. */
+/* A free block of the largest order is one of 4 MiB. There is no pool of large pages: what
+ * MAP_HUGETLB could have is free for others, too. Reserved ones count as free, as in Linux. */
 void procfs_show_large(struct procfs_text *text)
 {
 	const struct large_counts counts = large_count();
-	uint32_t free = free_blocks(), total = counts.pool + free;
+	uint32_t free = 0;
+
+	for (const struct zone *zone = zones; zone < zones + ZONES; zone++)
+		free += procfs_length(&zone->lists[ORDERS - 1]);
+	uint32_t total = counts.pool + free;
 
 	procfs_print(text, "AnonHugePages:  %8u kB\n", counts.promoted * LARGE_KIB);
 	procfs_print(text, "HugePages_Total: %7u\n", total);
