@@ -12,7 +12,6 @@
 #include "kernel/abi/signal_handler.h"
 #include "kernel/abi/waitid.h"
 #include "kernel/linux/call.h"
-#include "kernel/linux/process/usage.h"
 #include "kernel/linux/time/user_time64.h"
 #include "kernel/task/sched.h"
 #include "kernel/task/time.h"
@@ -37,17 +36,6 @@
 #define IO_LEVEL_LAST  7u
 
 /* ---- waitid ---- */
-
-/* For wait4, too. */
-int wait_give_usage(uint32_t address, const struct wait_news *news)
-{
-	if (!address)
-		return 0;
-	const struct linux_usage usage =
-	    usage_of(news->user_ticks, news->system_ticks, &news->counts);
-
-	return give(address, &usage, sizeof(usage));
-}
 
 /* Has the child news of a kind that the options ask for? An end counts only with WEXITED. */
 static bool has_wanted_news(const struct process *child, uint32_t options)
@@ -141,7 +129,7 @@ SYSCALL_DEFINE(284, sys_waitid, "ddpxp")
 
 	if (pid < 0)
 		return pid;
-	if (pid > 0 && frame->edi && wait_give_usage(frame->edi, &news) != 0)
+	if (pid > 0 && wait_give_usage(frame->edi, &news) != 0)
 		return -EFAULT;
 	return frame->edx ? give_child_info(frame->edx, pid, news.status) : 0;
 }
@@ -171,14 +159,9 @@ static bool is_program(const struct task *task)
 /* Is the task meant by setpriority's and getpriority's two arguments? There is one user. */
 static bool has_priority(const struct task *task, uint32_t which, int32_t who)
 {
-	switch (which) {
-	case PRIO_PROCESS:
-		return task->pid == (who ? who : current->pid);
-	case PRIO_PGRP:
-		return task->process->pgrp == (who ? who : current->process->pgrp);
-	default:
-		return who == 0;
-	}
+	return which == PRIO_PROCESS ? task->pid == (who ?: current->pid)
+	       : which == PRIO_PGRP  ? task->process->pgrp == (who ?: current->process->pgrp)
+				     : who == 0;
 }
 
 /* Sets the nice value of all tasks that are meant, to *nice; or (NULL) finds the best of theirs.

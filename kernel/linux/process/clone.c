@@ -48,7 +48,7 @@ static int clone_child(uint32_t flags, const struct trap_frame *frame)
 	if (flags & ~(OF_ALL | CLONE_VM | CLONE_VFORK) || flags & CHANGED & ~changed ||
 	    (flags & CLONE_PARENT && !leader->parent))
 		return -EINVAL;
-	int error = flags & CLONE_SETTLS ? thread_local_from_user(frame->esi, &segments) : 0;
+	int error = flags & CLONE_SETTLS ? thread_local_from_user(frame->esi, &segments, false) : 0;
 
 	if (error)
 		return error;
@@ -107,7 +107,7 @@ static int clone_thread(uint32_t flags, const struct trap_frame *frame)
 
 	if ((flags & SHARED) != SHARED || flags & ~(SHARED | CLONE_SYSVSEM | OF_ALL))
 		return -EINVAL;
-	int error = flags & CLONE_SETTLS ? thread_local_from_user(frame->esi, &segments) : 0;
+	int error = flags & CLONE_SETTLS ? thread_local_from_user(frame->esi, &segments, false) : 0;
 	bool may_join = !error && !program_is_ending() && !process_limit_is_reached();
 	struct task *task = may_join ? task_create(current->name) : NULL;
 

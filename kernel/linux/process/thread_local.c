@@ -78,33 +78,40 @@ static uint64_t pack_segment(const struct user_descriptor *wanted)
 	return descriptor_pack(&descriptor);
 }
 
-/* -EFAULT, or -EINVAL for what is not data of 32 bits. */
-static int segment_from_user(uint32_t address, struct user_descriptor *wanted)
+/* Is it data of 32 bits that is there, or no segment at all? */
+static bool is_valid_segment(const struct user_descriptor *wanted)
 {
-	if (copy_from_user(wanted, address, sizeof(*wanted)) != 0)
-		return -EFAULT;
-	if (is_no_segment(wanted))
-		return 0;
-	return wanted->flags & FLAG_32_BIT && !(wanted->flags & FLAG_NOT_PRESENT) &&
-		       (wanted->flags & FLAG_CONTENTS) <= CONTENTS_STACK
-		   ? 0
-		   : -EINVAL;
+	return is_no_segment(wanted) ||
+	       (wanted->flags & FLAG_32_BIT && !(wanted->flags & FLAG_NOT_PRESENT) &&
+		(wanted->flags & FLAG_CONTENTS) <= CONTENTS_STACK);
 }
 
-static int put_segment(const struct user_descriptor *wanted, struct thread_segments *segments)
+/* Chooses a free entry, and tells the program which one: -ESRCH when all are in use, -EFAULT. */
+static int choose_entry(uint32_t address, struct user_descriptor *wanted)
 {
-	if (wanted->entry - ENTRY >= ENTRIES)
-		return -EINVAL;
-	segments->packed[wanted->entry - ENTRY] = pack_segment(wanted);
-	return 0;
+	uint32_t free = 0;
+
+	while (free < ENTRIES && current->thread_local.packed[free])
+		free++;
+	wanted->entry = ENTRY + free;
+	return free == ENTRIES ? -ESRCH : give(address, &wanted->entry, sizeof(wanted->entry));
 }
 
-int thread_local_from_user(uint32_t address, struct thread_segments *segments)
+int thread_local_from_user(uint32_t address, struct thread_segments *segments, bool may_choose)
 {
 	struct user_descriptor wanted;
-	int error = segment_from_user(address, &wanted);
 
-	return error ? error : put_segment(&wanted, segments);
+	if (copy_from_user(&wanted, address, sizeof(wanted)) != 0)
+		return -EFAULT;
+	int error = is_valid_segment(&wanted) ? 0 : -EINVAL;
+
+	if (!error && may_choose && wanted.entry == ANY_ENTRY)
+		error = choose_entry(address, &wanted);
+	if (!error && wanted.entry - ENTRY >= ENTRIES)
+		error = -EINVAL;
+	if (!error)
+		segments->packed[wanted.entry - ENTRY] = pack_segment(&wanted);
+	return error;
 }
 
 /* The two lowest bits are a privilege level, which does not matter here. */
@@ -132,26 +139,10 @@ void selectors_check(struct trap_frame *frame)
 		frame->user_ss = USER_DATA;
 }
 
-/* -ESRCH when all are in use. The program is told which one it has. */
-static int choose_entry(uint32_t address, struct user_descriptor *wanted)
-{
-	uint32_t free = 0;
-
-	while (free < ENTRIES && current->thread_local.packed[free])
-		free++;
-	wanted->entry = ENTRY + free;
-	return free == ENTRIES ? -ESRCH : give(address, &wanted->entry, sizeof(wanted->entry));
-}
-
 SYSCALL_DEFINE(243, sys_set_thread_area, "p")
 {
-	struct user_descriptor wanted;
-	int error = segment_from_user(frame->ebx, &wanted);
+	int error = thread_local_from_user(frame->ebx, &current->thread_local, true);
 
-	if (!error && wanted.entry == ANY_ENTRY)
-		error = choose_entry(frame->ebx, &wanted);
-	if (!error)
-		error = put_segment(&wanted, &current->thread_local);
 	if (error)
 		return error;
 	descriptors_set_thread_local(&current->thread_local);

@@ -118,9 +118,11 @@ static struct linux_timeval timeval_of_ticks(uint32_t ticks)
 				       ticks % TICKS_PER_SECOND * (NS_PER_TICK / 1000) };
 }
 
-struct linux_usage usage_of(uint32_t user, uint32_t system, const struct task_counts *counts)
+/* Linux has more fields, which it does not fill in either. */
+static int give_usage(uint32_t address, uint32_t user, uint32_t system,
+		      const struct task_counts *counts)
 {
-	return (struct linux_usage){
+	const struct linux_usage usage = {
 		.user = timeval_of_ticks(user),
 		.system = timeval_of_ticks(system),
 		.largest_size = counts->most_pages * (PAGE_SIZE / 1024),
@@ -131,6 +133,14 @@ struct linux_usage usage_of(uint32_t user, uint32_t system, const struct task_co
 		.voluntary_switches = counts->waits,
 		.involuntary_switches = counts->preemptions,
 	};
+
+	return give(address, &usage, sizeof(usage));
+}
+
+int wait_give_usage(uint32_t address, const struct wait_news *news)
+{
+	return address ? give_usage(address, news->user_ticks, news->system_ticks, &news->counts)
+		       : 0;
 }
 
 SYSCALL_DEFINE(77, sys_getrusage, "dp")
@@ -146,7 +156,5 @@ SYSCALL_DEFINE(77, sys_getrusage, "dp")
 	} else if ((int32_t)frame->ebx != USAGE_CHILDREN) {
 		return -EINVAL;
 	}
-	const struct linux_usage usage = usage_of(use.user_ticks, use.system_ticks, &use.counts);
-
-	return give(frame->ecx, &usage, sizeof(usage));
+	return give_usage(frame->ecx, use.user_ticks, use.system_ticks, &use.counts);
 }

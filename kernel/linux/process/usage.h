@@ -21,8 +21,5 @@ struct use use_of_task(const struct task *task);
 /* What a program's tasks had used that have ended before it; their ticks are the leader's, too. */
 const struct use *use_of_ended(const struct process *leader) OPTIONAL;
 
-/* What getrusage and wait4 tell of ticks in user mode and in the kernel, and of counts. */
-struct linux_usage usage_of(uint32_t user, uint32_t system, const struct task_counts *counts);
-
 /* The current task ends its program, whose other tasks had used this; its space is still there. */
 void usage_end(const struct use *ended);

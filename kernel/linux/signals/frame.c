@@ -253,17 +253,10 @@ static void restore_registers(struct trap_frame *frame, const struct context *co
 	selectors_check(frame);
 }
 
-/* The program gets a signal, which it may handle. It may have threads, so only the delivery of
- * signals ends it (program_finish). Returns what EAX is then. */
-static int refuse_frame(void)
-{
-	signal_force(SIGSEGV, NULL);
-	return 0;
-}
-
 /* Handlers return with RET; the plain one's place of return pops the signal's number, too. No
  * program can run with another code or stack segment; the others become the null selector if they
- * are wrong, as on Linux. */
+ * are wrong, as on Linux. A frame that is wrong is a signal, which the program may handle. It may
+ * have threads, so only the delivery of signals ends it (program_finish). */
 int signal_frame_restore(struct trap_frame *frame, bool with_info)
 {
 	union frame old;
@@ -273,8 +266,10 @@ int signal_frame_restore(struct trap_frame *frame, bool with_info)
 
 	if (copy_from_user(&old, frame->user_esp - popped, size) != 0 ||
 	    selector_for_user(context->cs) != USER_CODE || !selector_for_user(context->ss) ||
-	    restore_fpu(context->fpu) != 0)
-		return refuse_frame();
+	    restore_fpu(context->fpu) != 0) {
+		signal_force(SIGSEGV, NULL);
+		return 0;
+	}
 	restore_registers(frame, context);
 	bool enabled = interrupts_disable();
 
