@@ -37,8 +37,7 @@
 #define PERIOD_MS  1000
 #define DIRTY_PART 8u /* of the memory that was free at first */
 
-static struct list dirty_files = LIST_EMPTY(dirty_files), writing = LIST_EMPTY(writing);
-static uint32_t begun; /* write-backs */
+static struct list dirty_files = LIST_EMPTY(dirty_files);
 static uint32_t dirty_pages, dirty_limit;
 
 static unsigned run_order(uint32_t length)
@@ -67,19 +66,24 @@ void run_free(void *run, uint32_t length)
 
 void cached_file_count(struct cached_file *file, int change)
 {
+	if (file->unwritten == 0 && change > 0) {
+		file->dirty_since = time_ns();
+		list_append(&dirty_files, &file->in_dirty);
+	}
 	file->unwritten += change;
+	if (file->unwritten == 0 && change < 0)
+		list_remove(&file->in_dirty);
 	if (file->reserved)
 		*file->reserved += (int64_t)change * file->page_blocks;
 }
 
 void cached_file_reserve(struct cached_file *file, uint64_t *reserved, uint32_t page_blocks)
 {
-	int pages = (int)file->unwritten;
+	uint64_t pages = file->unwritten;
 
-	cached_file_count(file, -pages);
+	*reserved += pages * page_blocks - (file->reserved ? pages * file->page_blocks : 0);
 	file->reserved = reserved;
 	file->page_blocks = page_blocks;
-	cached_file_count(file, pages);
 }
 
 /* Shares data with system calls, so it cannot be pre-empted. */
@@ -128,11 +132,8 @@ void cached_file_mark_dirty(struct cached_file *file, struct cached_page *cached
 	dirty_pages++;
 	cached_file_count(file, 1);
 	cached_files_start();
-	if (file->dirty++ == 0) {
-		file->dirty_since = time_ns();
+	if (file->dirty++ == 0)
 		file->dirty_first = file->dirty_end = index;
-		list_append(&dirty_files, &file->in_dirty);
-	}
 	if (index < file->dirty_first)
 		file->dirty_first = index;
 	if (index >= file->dirty_end)
@@ -143,9 +144,8 @@ void cached_file_mark_dirty(struct cached_file *file, struct cached_page *cached
 static void count_clean(struct cached_file *file)
 {
 	dirty_pages--;
+	file->dirty--;
 	cached_file_count(file, -1);
-	if (--file->dirty == 0)
-		list_remove(&file->in_dirty);
 }
 
 /* Writes those sectors of a run that its pages' parts have, adjacent ones at once. Returns 0 or the
@@ -223,6 +223,7 @@ static void write_run(struct cached_file *file, uint32_t index, struct cached_pa
 	struct page *pages[RUN_PAGES];
 	uint8_t parts[RUN_PAGES];
 
+	cached_file_count(file, (int)count); /* clean, but without blocks yet */
 	for (uint32_t i = 0; i < count; i++) {
 		pages[i] = run[i]->page;
 		parts[i] = run[i]->parts;
@@ -232,7 +233,6 @@ static void write_run(struct cached_file *file, uint32_t index, struct cached_pa
 	file->changes++;
 	file->run_first = index;
 	file->run_end = index + count;
-	cached_file_count(file, (int)count); /* clean, but without blocks yet */
 	int error = write_pages(file, index, pages, count, parts);
 
 	cached_file_count(file, -(int)count);
@@ -265,12 +265,8 @@ int cached_file_write_back(struct cached_file *file, uint32_t first, uint32_t en
 
 	first = first > file->dirty_first ? first : file->dirty_first;
 	end = end < file->dirty_end ? end : file->dirty_end;
-	if (file->dirty) {
-		file->began = ++begun;
-		list_append(&writing, &file->in_writing);
+	if (file->dirty)
 		write_runs(file, first, end);
-		list_remove(&file->in_writing);
-	}
 	int error = file->errors.count != errors ? file->errors.last : 0;
 
 	mutex_unlock(&file->write_back);
@@ -350,24 +346,20 @@ void cached_file_invalidate(struct cached_file *file, uint32_t first, uint32_t e
 
 void cached_file_cut(struct cached_file *file, uint64_t size)
 {
-	uint32_t first = (size + PAGE_SIZE - 1) >> PAGE_SHIFT;
-
 	mutex_lock(&file->write_back);
-	file->changes++;
-	cached_file_drop(file, first, UINT32_MAX, true);
-	page_cache_cut(&file->cache, first); /* private copies go, too */
-	cached_file_zero_tail(file, size);
+	cached_file_discard(file, size, CACHED_FILE_MOST);
+	page_cache_cut(&file->cache, pages_of(size)); /* private copies go, too */
 	mutex_unlock(&file->write_back);
 }
 
-/* Writes the file that has been dirty for longest. */
+/* Writes the file that has been dirty for longest, or waits for the task that does so. */
 static void write_oldest_file(void)
 {
 	struct cached_file *file = list_entry(dirty_files.next, struct cached_file, in_dirty);
 
 	file->ops->hold(file);
 	cached_file_write_back(file, 0, UINT32_MAX);
-	if (file->dirty) { /* some are so again: the other files come first */
+	if (file->unwritten) { /* some are so again: the other files come first */
 		list_remove(&file->in_dirty);
 		list_append(&dirty_files, &file->in_dirty);
 		file->dirty_since = time_ns();
@@ -383,23 +375,6 @@ void cached_files_balance(void)
 		write_oldest_file();
 }
 
-/* Pages that another task has on their way are dirty no more, and not on the disk. */
-static void wait_for_others(void)
-{
-	uint32_t last = begun;
-
-	while (!list_is_empty(&writing)) {
-		struct cached_file *file = list_entry(writing.next, struct cached_file, in_writing);
-
-		if ((int32_t)(file->began - last) > 0)
-			break;
-		file->ops->hold(file);
-		mutex_lock(&file->write_back);
-		mutex_unlock(&file->write_back);
-		file->ops->release(file);
-	}
-}
-
 /* Each file once: one that is dirty again is younger than this call. */
 void cached_files_write_back(bool is_due)
 {
@@ -413,6 +388,4 @@ void cached_files_write_back(bool is_due)
 			break;
 		write_oldest_file();
 	}
-	if (!is_due)
-		wait_for_others();
 }

@@ -54,11 +54,9 @@ struct cached_file {
 	const struct cached_file_ops *ops;
 	struct mutex write_back; /* held while pages are written: a task that gets it finds none on
 				    its way to the disk */
-	struct list in_dirty;	/* of all files with dirty pages, the one first that was so first */
-	struct list in_writing; /* of all files that are being written back, in order of `began` */
-	uint32_t began;
-	uint64_t dirty_since; /* of time_ns() */
-	uint32_t dirty;	      /* pages; all of them are in [dirty_first, dirty_end) */
+	struct list in_dirty;	 /* of all files with `unwritten` pages, the longest so first */
+	uint64_t dirty_since;	 /* of time_ns() */
+	uint32_t dirty;		 /* pages; all of them are in [dirty_first, dirty_end) */
 	uint32_t dirty_first, dirty_end;
 	uint32_t unit;	      /* bytes that go to the disk together: a block, or PAGE_SIZE */
 	uint32_t unwritten;   /* pages that are dirty, are becoming so, or are being written */
