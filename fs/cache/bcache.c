@@ -9,7 +9,7 @@
  *
  * bcache_get moves a block to the newest end. When a block is not there and the cache has all the
  * buffers that it may have, the oldest one without references is read over: least recently used,
- * first out. A dirty one is written to its place first.
+ * first out. A dirty one is written back first.
  *
  * Invariants: every buffer is in the list. A buffer is in the hash table if and only if its device
  * is not NULL; then its data is what the disk holds, or newer (dirty). A buffer with references, or
@@ -23,7 +23,7 @@
  *	task B			finds it; references it; locks (waits) ... unlocks; has it
  *
  * If the read fails, A takes the buffer out of the table: B finds device NULL and begins again.
- * A task that makes room for its own block writes another mount's dirty block. It has no references
+ * A task that needs a buffer may write another mount's dirty block. It has no references
  * then, so no task changes it; the next task that gets it waits until it is written.
  */
 #include "fs/cache/bcache.h"
@@ -33,7 +33,7 @@
 #include "mm/pool.h"
 
 #define BUCKET_BITS 15 /* 32768 chains: four blocks each, if a cache has 512 MiB */
-#define WRITES_MAX  8  /* failed ones, before a task stops looking for room */
+#define WRITES_MAX  8  /* failed ones, before a task stops looking for a buffer */
 
 static struct cached_block *buckets[1u << BUCKET_BITS];
 
@@ -124,7 +124,7 @@ static bool is_free_buffer(const struct cached_block *buffer)
 	return buffer->references == 0 && !buffer->transaction;
 }
 
-/* ---- room for a block ---- */
+/* ---- a buffer for a block ---- */
 
 /* One more buffer, empty; NULL without memory, or when the cache is as large as it may be. */
 static struct cached_block *make_buffer(void)
@@ -278,7 +278,7 @@ int bcache_get_zeroed(struct block_device *device, uint64_t block, uint32_t size
 	return 0;
 }
 
-/* It stays in its place in the order of use: only getting a block counts as use. */
+/* It stays where it is in the order of use: only getting a block counts as use. */
 void bcache_put(struct cached_block *buffer)
 {
 	if (buffer)

@@ -2,8 +2,8 @@
  * A cache of disk blocks, for metadata: blocks are read, changed in memory, and written back later.
  *
  *	clean	as on the disk; may be reused for another block: the least recently used first
- *	dirty	newer than on the disk; is written to its place before its memory is reused
- *	held	part of a transaction that is not committed yet: must not be written to its place,
+ *	dirty	newer than on the disk; is written back before its memory is reused
+ *	held	part of a transaction that is not committed yet: must not be written back,
  *		whatever happens, before the journal lets it go (fs/jbd2)
  *
  * The users of one device serialize their calls (fs/ext/ext.h: one mount, one lock). Users of
@@ -38,7 +38,7 @@ struct cached_block {
 	uint32_t seal_seed, seal_at;
 	const void *seal_for;
 	void *transaction;	     /* of fs/jbd2, which holds the block; NULL: nobody does */
-	struct list held;	     /* of fs/jbd2: its place in the transaction */
+	struct list held;	     /* of fs/jbd2: the transaction's blocks */
 	struct mutex transfer;	     /* of the task that reads or writes it at the moment */
 	struct list in_lru;	     /* in the order of use */
 	struct cached_block *chain;  /* same hash */
@@ -57,8 +57,8 @@ uint32_t bcache_init(uint32_t blocks);
 /*
  * Gets block `block` of `size` bytes, from the cache or from the device. On success returns 0 and
  * a referenced buffer in *out; give it back with bcache_put. Otherwise -EIO, -EINVAL or -ETIMEDOUT
- * from the device, or -EBUSY when every buffer is referenced or held and there is no room for
- * another. A block that could not be read is not cached. When the oldest buffers are dirty and
+ * from the device, or -EBUSY when every buffer is referenced or held and none can be
+ * added. A block that could not be read is not cached. When the oldest buffers are dirty and
  * cannot be written, the result is their error.
  */
 int bcache_get(struct block_device *device, uint64_t block, uint32_t size,
@@ -86,10 +86,10 @@ static inline void bcache_seal(struct cached_block *buffer)
 }
 
 /* The caller, who has a reference, is about to change the data (or has done so and did not sleep in
- * between): it is to be written to its place some time. */
+ * between): it is to be written back some time. */
 void bcache_mark_dirty(struct cached_block *buffer);
 
-/* Writes a block to its place if it is dirty and nobody holds it. The caller has a reference.
+/* Writes a block back if it is dirty and nobody holds it. The caller has a reference.
  * Returns 0, or the device's error: then it is still dirty. */
 int bcache_write(struct cached_block *buffer);
 

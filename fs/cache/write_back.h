@@ -31,8 +31,8 @@ struct cached_file_ops {
 	uint64_t (*size)(const struct cached_file *file);
 	/* A write has made it longer. NULL: that cannot be. Does not sleep. */
 	void (*grow)(struct cached_file *file, uint64_t size);
-	/* This part of a page is about to be written, by a program, or all of it by an area: is
-	 * there room on the disk? 0, -ENOSPC or another error. NULL: there is. May sleep. */
+	/* This part of a page is about to be written, by a program, or all of it by an area: can
+	 * blocks be reserved? 0, -ENOSPC or another error. NULL: none are needed. May sleep. */
 	int (*will_write)(struct cached_file *file, uint64_t offset, uint32_t length);
 	/* Makes everything that was written before safe: fsync's second half. May sleep. */
 	int (*commit)(struct cached_file *file, bool data_only);

@@ -121,7 +121,7 @@ int disk_seek(struct inode *vfs, bool hole, uint64_t *offset)
 	return 0;
 }
 
-/* The next extent, after a request's first bytes; 1: there is no room for it. */
+/* The next extent, after a request's first bytes; 1: it does not fit. */
 static int give_extent(uint32_t address, struct linux_fiemap *map,
 		       const struct linux_extent *extent)
 {

@@ -133,7 +133,7 @@ static int disk_pages_write(struct cached_file *pages, uint64_t offset, const vo
 	return disk_inode_lost(inode, offset + done, length - done, moved < 0 ? moved : -ENOSPC);
 }
 
-/* On a full disk as much as there is room for. */
+/* On a full disk as much as fits. */
 static int disk_write_direct(struct cached_file *pages, uint64_t offset, const void *from,
 			     uint32_t length)
 {
@@ -192,7 +192,7 @@ int disk_begin_write(struct disk_inode *inode)
 
 /* Nothing can be reserved: the blocks that are written must be there. If others of the page are
  * not, it becomes clean before more of it is written. */
-static int write_without_room(struct disk_inode *inode, uint64_t offset, uint32_t length)
+static int write_unreserved(struct disk_inode *inode, uint64_t offset, uint32_t length)
 {
 	uint32_t shift = inode->mount->block_shift;
 	uint64_t page = offset >> PAGE_SHIFT << (PAGE_SHIFT - shift), block = offset >> shift;
@@ -228,7 +228,7 @@ static int disk_will_write(struct cached_file *pages, uint64_t offset, uint32_t 
 	disk_inode_count(inode, 1);
 	if (!(cached && cached->is_dirty))
 		error = disk_reserve_page(inode);
-	return error == -ENOSPC ? write_without_room(inode, offset, length) : error;
+	return error == -ENOSPC ? write_unreserved(inode, offset, length) : error;
 }
 
 static void disk_hold(struct cached_file *pages)

@@ -95,15 +95,15 @@ static int write_locked(struct file *file, struct buffer *from, uint64_t offset)
 static int disk_file_write(struct file *file, struct buffer *from, uint64_t offset)
 {
 	struct disk_inode *inode = disk_inode(file->inode);
-	uint64_t room = from->length > 0 ? vfs_room_of(file, offset) : UINT64_MAX;
+	uint64_t most = from->length > 0 ? vfs_room_of(file, offset) : UINT64_MAX;
 	uint64_t limit = ext_size_limit(&inode->ext), left = offset < limit ? limit - offset : 0;
 
-	if (from->length > 0 && room > left)
-		room = left;
-	if (room == 0 || offset > (uint64_t)INT64_MAX - from->length)
+	if (from->length > 0 && most > left)
+		most = left;
+	if (most == 0 || offset > (uint64_t)INT64_MAX - from->length)
 		return -EFBIG;
-	if (from->length > room)
-		from->length = room;
+	if (from->length > most)
+		from->length = most;
 	mutex_lock(&inode->lock);
 	int moved = write_locked(file, from, offset), error = 0;
 

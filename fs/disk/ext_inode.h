@@ -69,7 +69,7 @@ struct disk_inode {
 	uint32_t asked;		    /* when a read last looked at the times; 0: they have changed */
 	bool is_unused;		    /* it is in the list of those that nobody uses */
 	bool is_changed;	    /* times in `inode` are newer than in `ext` */
-	bool is_full;		    /* a dirty page has room for what was written only */
+	bool is_full;		    /* a dirty page has blocks for what was written only */
 };
 
 /* Numbers wrap: one that is too old counts as not committed, which costs a commit. */

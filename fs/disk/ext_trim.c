@@ -16,7 +16,7 @@ struct trim {
 	uint64_t next, end, least, done;
 };
 
-/* Adds a run, as far as there is room. Returns how much of it was added. */
+/* Adds as much of a run as fits. Returns how much. */
 static uint32_t add_run(const struct disk_mount *mount, uint64_t first, uint32_t length,
 			struct block_range *ranges, unsigned *count)
 {
