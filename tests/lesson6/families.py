@@ -27,11 +27,21 @@ from tests.lesson6.steps import (
     Step,
     World,
 )
+from tests.support.met import Met
 
-PAGES = 40
+PAGES = 14
 BASE = 0x40400000 - PAGES // 2 * PAGE  # across the border of two tables
-SPACES = 6
+SPACES = 3
+FAMILY = 40  # steps that are the same with each seed
 FILE_PAGES = 12
+CASES = (
+    *("a child is ended and another one made", "a shared page is inherited"),
+    *("zeros with a word of their own are inherited", "a file's page that was copied is inherited"),
+    *("a copy of zeros that is read-only is inherited, and read",),
+    *("a copy of a file's page that is read-only is inherited, and read",),
+    *("a child writes to a copy that it has inherited", "a parent writes to what it has shown"),
+)
+CASES_OF_FILES = ("a file is cut below pages that are mapped", "a file grows again")
 
 
 @dataclass(frozen=True)
@@ -42,6 +52,13 @@ class ModelPage:
     is_shared: bool = False
     index: int = -1
     word: int | None = None
+    is_inherited: bool = False
+    is_shown: bool = False  # to a child
+
+    @property
+    def kind(self) -> str:
+        """In words."""
+        return "zeros" if self.index < 0 else "a file's page"
 
 
 class Families:
@@ -57,11 +74,13 @@ class Families:
         self._file = [random.getrandbits(32) for _ in range(FILE_PAGES)]
         self._steps: list[tuple[Step, int | None, str]] = []  # what is expected, and in words
         self._on_disk = list(self._file)
+        self._met = Met(*CASES, *(CASES_OF_FILES if with_files else ()))
         world.cache(0, self._file)
 
     def live(self, count: int) -> None:
         """This many random steps, played in one go, and judged."""
-        for _ in range(count):
+        self._family()
+        for _ in range(count - FAMILY):
             self._step()
         results = self._world.play([step for step, _, _ in self._steps])
         for number, ((first, second), (step, expected, what)) in enumerate(
@@ -97,7 +116,8 @@ class Families:
             )
 
     def end(self) -> None:
-        """Ends everything."""
+        """Ends everything. Every case was met."""
+        self._met.require()
         self._world.end(*self._spaces)
         self._spaces.clear()
         self._world.release(0)
@@ -109,15 +129,18 @@ class Families:
 
     def _step(self) -> None:
         space = self._random.randrange(SPACES)
-        if space not in self._spaces:
-            self._add((MAKE, space), 1, f"a new space {space}")
-            self._spaces[space] = {}
-        weights = {self._put: 16, self._cut: 5, self._protect: 8, self._fork: 6, self._end: 3,
-                   self._read: 30, self._write: 32}  # fmt: skip
+        self._need(space)
+        weights = {self._put: 10, self._cut: 3, self._protect: 8, self._harden: 8, self._end: 1,
+                   self._any_fork: 8, self._read_any: 32, self._write_any: 34}  # fmt: skip
         if self._with_files:
             weights |= {self._sync: 6, self._change_length: 3, self._look_into_file: 6}
         [action] = self._random.choices([*weights], [*weights.values()])
         action(space)
+
+    def _need(self, space: int) -> None:
+        if space not in self._spaces:
+            self._add((MAKE, space), 1, f"a new space {space}")
+            self._spaces[space] = {}
 
     def _range(self, most: int = PAGES) -> tuple[int, int]:
         first = self._random.randrange(PAGES)
@@ -126,7 +149,10 @@ class Families:
     def _put(self, space: int) -> None:
         kind = self._random.randrange(4)
         first, end = self._range(FILE_PAGES if kind else PAGES)
-        protection = self._random.choice((READ, BOTH, BOTH, BOTH))
+        self._area(space, first, end, kind, self._random.choice((READ, BOTH, BOTH, BOTH)))
+
+    def _area(self, space: int, first: int, end: int, kind: int, protection: int) -> None:
+        """An area: of a kind above 1 it has pages of the file, of kind 3 it is shared."""
         index = self._random.randrange(FILE_PAGES - (end - first) + 1) if kind > 1 else -1
         flags = protection | (SHARED if kind == 3 else 0)
         file = 1 << 16 | index if kind > 1 else 0
@@ -135,6 +161,28 @@ class Families:
         for number in range(first, end):
             at = index + number - first if index >= 0 else -1
             self._spaces[space][number] = ModelPage(protection, kind == 3, at)
+
+    def _family(self) -> None:
+        """What is promised, at some pages: copies of zeros and of the file's are inherited, two of
+        them read-only; the child reads all, and both write."""
+        parent, child = self._random.sample(range(SPACES), 2)
+        self._need(parent)
+        numbers = self._random.sample(range(PAGES), 5)
+        if self._with_files and self._length < FILE_PAGES:
+            self._lengthen(FILE_PAGES)
+        for number, kind in zip(numbers, (1, 2, 1, 2, 3), strict=True):
+            self._area(parent, number, number + 1, kind, BOTH)
+            self._write(parent, number)
+        for number in numbers[:2]:
+            self._protect_pages(parent, number, number + 1, READ)
+        self._fork(parent, child)
+        for number in numbers:
+            self._read(child, number)
+        for number in numbers[2:]:
+            self._write(child, number)
+            self._read(parent, number)
+            self._write(parent, number)
+            self._read(child, number)
 
     def _cut(self, space: int) -> None:
         first, end = self._range(8)
@@ -148,25 +196,58 @@ class Families:
         pages = self._spaces[space]
         if any(number not in pages for number in range(first, end)):
             return
-        kind = self._random.choice((0, READ, BOTH, BOTH))
+        self._protect_pages(space, first, end, self._random.choice((0, READ, BOTH, BOTH)))
+
+    def _protect_pages(self, space: int, first: int, end: int, kind: int) -> None:
         step = (PROTECT, space, BASE + first * PAGE, BASE + end * PAGE, kind)
         self._add(step, 0, f"area_protect in space {space}")
+        pages = self._spaces[space]
         for number in range(first, end):
             pages[number] = replace(pages[number], protection=kind)
 
-    def _fork(self, space: int) -> None:
-        child = self._random.randrange(SPACES)
-        if child in self._spaces:
+    def _harden(self, space: int) -> None:
+        """A page that has been written to becomes read-only, as a dynamic linker makes it."""
+        pages = self._spaces[space]
+        own = [n for n, page in pages.items() if page.word is not None and page.protection == BOTH]
+        if not own:
             return
+        number = self._random.choice(own)
+        self._protect_pages(space, number, number + 1, READ)
+
+    def _any_fork(self, space: int) -> None:
+        self._fork(space, self._random.choice([each for each in range(SPACES) if each != space]))
+
+    def _fork(self, space: int, child: int) -> None:
+        """A child in the place of another one, which ends first."""
+        if child in self._spaces:
+            self._met("a child is ended and another one made")
+            self._end(child)
         self._add((FORK, space, child), 1, f"a fork of space {space}")
-        self._spaces[child] = dict(self._spaces[space])
+        pages = self._spaces[space]
+        self._spaces[child] = {n: replace(pages[n], is_inherited=True) for n in pages}
+        for number, page in pages.items():
+            pages[number] = replace(page, is_shown=True)
+            self._note_inherited(page)
+
+    def _note_inherited(self, page: ModelPage) -> None:
+        if page.is_shared:
+            self._met("a shared page is inherited")
+        elif page.word is not None and page.index < 0:
+            self._met("zeros with a word of their own are inherited")
+        elif page.word is not None:
+            self._met("a file's page that was copied is inherited")
 
     def _end(self, space: int) -> None:
         self._add((END, space), 0, f"the end of space {space}")
         del self._spaces[space]
 
-    def _read(self, space: int) -> None:
-        number = self._random.randrange(PAGES)
+    def _read_any(self, space: int) -> None:
+        self._read(space, self._random.randrange(PAGES))
+
+    def _write_any(self, space: int) -> None:
+        self._write(space, self._random.randrange(PAGES))
+
+    def _read(self, space: int, number: int) -> None:
         page = self._spaces[space].get(number)
         expected = None
         if page and page.protection:
@@ -174,11 +255,13 @@ class Families:
             expected = of_file if page.word is None else page.word
             if page.word is None and page.index >= self._length:
                 expected = None  # SIGBUS
+            if page.is_inherited and page.protection == READ and page.word is not None:
+                self._met(f"a copy of {page.kind} that is read-only is inherited, and read")
         step = (READ_AT, space, BASE + number * PAGE)
         self._add(step, expected, f"reading page {number} of space {space}")
 
-    def _write(self, space: int) -> None:
-        number, word = self._random.randrange(PAGES), self._random.getrandbits(32)
+    def _write(self, space: int, number: int) -> None:
+        word = self._random.getrandbits(32)
         page = self._spaces[space].get(number)
         may = page is not None and page.protection & WRITE
         if may and page.word is None and page.index >= self._length:
@@ -188,7 +271,12 @@ class Families:
         if may and page.is_shared and page.index >= 0:
             self._file[page.index] = word
         elif may:
-            self._spaces[space][number] = replace(page, word=word)
+            if page.is_inherited and page.word is not None:
+                self._met("a child writes to a copy that it has inherited")
+            if page.is_shown and page.word is not None:
+                self._met("a parent writes to what it has shown")
+            own = replace(page, word=word, is_inherited=False, is_shown=False)
+            self._spaces[space][number] = own
 
     # Files
 
@@ -211,13 +299,19 @@ class Families:
         """Pages that go are not written back; as they come again they are read again."""
         length = self._random.randrange(FILE_PAGES // 2, FILE_PAGES + 1)
         if length >= self._length:
-            self._add((LENGTH, 0, length), 0, f"the file gets {length} pages")
-            self._length = length
+            self._lengthen(length)
             return
         self._add((SHORTEN, 0, length, length), 0, f"the file is cut to {length} pages")
         for pages in self._spaces.values():
             for number, page in pages.items():
                 if page.index >= length:
+                    self._met("a file is cut below pages that are mapped")
                     pages[number] = replace(page, word=None)
         self._length = length
         self._file[length:] = self._on_disk[length:]
+
+    def _lengthen(self, length: int) -> None:
+        if length > self._length:
+            self._met("a file grows again")
+        self._add((LENGTH, 0, length), 0, f"the file gets {length} pages")
+        self._length = length
