@@ -356,7 +356,8 @@ void disk_inode_forget(struct inode *forgotten)
 	unused_count++;
 	if (unused_most == 0)
 		unused_most = page_free_count() / MEMORY_PART * (PAGE_SIZE / sizeof(*inode));
-	shrink_unused(unused_most, LOOKS, true);
+	if (unused_count > unused_most)
+		shrink_unused(unused_most, LOOKS, true);
 }
 
 /* One with pages stays: those that nobody uses go one by one (mm/second_chance.c), and then it
