@@ -157,9 +157,8 @@ const char *errno_name(int error)
 
 /* ---- the test ---- */
 
-const struct inode_ops disk_inode_ops = { .forget = disk_inode_forget };
-const struct file_ops disk_file_ops, disk_directory_ops;
-const struct cached_file_ops disk_pages_ops;
+static const struct inode_ops inode_ops = { .forget = disk_inode_forget };
+static const struct disk_operations operations = { .inode = &inode_ops };
 
 static bool is_there(struct disk_inode *inode)
 {
@@ -169,7 +168,7 @@ static bool is_there(struct disk_inode *inode)
 /* Returns whether the other task ran: there is such a place. */
 static bool try_place(unsigned place, unsigned links)
 {
-	mount = (struct disk_mount){ .block_shift = 12 };
+	mount = (struct disk_mount){ .operations = &operations, .block_shift = 12 };
 	meanwhile_at = place;
 	places = released = freed = 0;
 	struct disk_inode *inode = disk_inode_allocate(&mount);
@@ -284,7 +283,7 @@ static void try_beside(struct disk_inode *inode, int result)
 
 static void try_sync(void)
 {
-	mount = (struct disk_mount){ .number = -2, .committed = -2 };
+	mount = (struct disk_mount){ .operations = &operations, .number = -2, .committed = -2 };
 	for (unsigned i = 0; i < EVICTED; i++)
 		mount.evicted_in[i] = -2;
 	struct disk_inode *one = make_inode(12), *two = make_inode(13);
