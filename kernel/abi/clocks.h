@@ -40,11 +40,6 @@ struct linux_usage {
 	int32_t voluntary_switches, involuntary_switches;
 };
 
-/* In ticks, of which there are 100 a second. */
-struct linux_times {
-	int32_t user, system, children_user, children_system;
-};
-
 #define USAGE_SELF     0
 #define USAGE_CHILDREN (-1)
 #define USAGE_THREAD   1

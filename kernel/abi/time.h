@@ -11,3 +11,8 @@ struct linux_timespec {
 	int32_t seconds;
 	int32_t nanoseconds;
 };
+
+/* In ticks, of which there are 100 a second. */
+struct linux_times {
+	int32_t user, system, children_user, children_system;
+};

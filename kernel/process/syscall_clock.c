@@ -1,5 +1,5 @@
 /*
- * The calls about time: reading the clock, sleeping, and alarms.
+ * The calls about time: reading the clock, the processor time used, sleeping, and alarms.
  *
  * All of them count in nanoseconds of time_ns(), which begins when the kernel does. A sleep that a
  * signal interrupts returns -ERESTART_SLEEP: if the signal does not end the program, the call is
@@ -17,7 +17,8 @@
 #include "kernel/syscall/syscall.h"
 #include "kernel/task/time.h"
 
-#define NS NANOSECONDS_PER_SECOND
+#define NS	    NANOSECONDS_PER_SECOND
+#define NS_PER_TICK (NS / TICKS_PER_SECOND)
 
 int give_timespec(uint32_t address, uint64_t ns)
 {
@@ -40,6 +41,24 @@ static int sys_clock_gettime(struct trap_frame *frame)
 	int error = clock_read(frame->ebx, &ns);
 
 	return error ? error : give_timespec(frame->ecx, ns);
+}
+
+/* times(2) counts ticks of all tasks of the program, and returns the ticks since boot. */
+static int sys_times(struct trap_frame *frame)
+{
+	const struct process *leader = current->process->leader;
+	struct linux_times times = { 0, 0, leader->children_user_ticks,
+				     leader->children_system_ticks };
+
+	for (const struct task *task = task_next(NULL); task; task = task_next(task)) {
+		if (!task->process || task->process->leader != leader)
+			continue;
+		times.user += task->user_ticks;
+		times.system += task->system_ticks;
+	}
+	if (frame->ebx && give(frame->ebx, &times, sizeof(times)) != 0)
+		return -EFAULT;
+	return (uint32_t)divide64(time_ns(), NS_PER_TICK, NULL) & 0x7fffffff;
 }
 
 /* In no queue: only a signal or the deadline ends this. */
@@ -118,6 +137,7 @@ static int sys_alarm(struct trap_frame *frame)
 
 static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 27, "alarm", "d", sys_alarm },
+	{ 43, "times", "p", sys_times },
 	{ 162, "nanosleep", "pp", sys_nanosleep },
 	{ 265, "clock_gettime", "dp", sys_clock_gettime },
 };

@@ -7,11 +7,10 @@
  *	program		use_of_program: its tasks, and those that have ended (use_of_ended)
  *	children	leader->children_counts, children_..._ticks: usage_fetched
  *
- * getrusage(2), times(2), wait4(2). Nothing here sleeps, except for the copy to the program.
+ * getrusage(2), wait4(2). Nothing here sleeps, except for the copy to the program.
  */
 #include "kernel/linux/process/usage.h"
 
-#include "kernel/lib/divide.h"
 #include "kernel/linux/call.h"
 #include "kernel/task/time.h"
 #include "mm/space_map.h"
@@ -158,18 +157,4 @@ SYSCALL_DEFINE(77, sys_getrusage, "dp")
 		return -EINVAL;
 	}
 	return give_usage(frame->ecx, use.user_ticks, use.system_ticks, &use.counts);
-}
-
-/* Returns the ticks since boot. */
-SYSCALL_DEFINE(43, sys_times, "p")
-{
-	const struct process *leader = current->process->leader;
-	const struct use use = use_of_program(leader);
-	const struct linux_times times = { use.user_ticks, use.system_ticks,
-					   leader->children_user_ticks,
-					   leader->children_system_ticks };
-
-	if (frame->ebx && give(frame->ebx, &times, sizeof(times)) != 0)
-		return -EFAULT;
-	return (uint32_t)divide64(time_ns(), NS_PER_TICK, NULL) & 0x7fffffff;
 }
