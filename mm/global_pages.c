@@ -14,10 +14,8 @@
  * A directory is made as a copy of kernel_page_directory; so this runs before the first space.
  */
 #include <cpuid.h>
-#include <stdint.h>
 
 #include "kernel/cpu/boot_memory.h"
-#include "kernel/cpu/memory_layout.h"
 #include "kernel/lib/startup.h"
 #include "mm/large_page.h"
 

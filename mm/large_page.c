@@ -18,8 +18,6 @@
  */
 #include "mm/large_page.h"
 
-#include <stddef.h>
-
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 #include "mm/area.h"

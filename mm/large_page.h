@@ -7,7 +7,6 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "kernel/cpu/memory_layout.h"
 #include "kernel/lib/optional.h"

@@ -1,9 +1,6 @@
 /* More operations of an address space: for mmap, munmap and mprotect, and for what /proc shows. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "mm/space.h"
 
 /* Where there is room for a mapping of this length, whole pages: the highest address below the

@@ -8,8 +8,6 @@
  *
  * There is one screen, so the state of a sequence is in variables of this file.
  */
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "drivers/console/vga_screen.h"
 

@@ -8,11 +8,8 @@
  */
 #include "fs/linux/devices.h"
 
-#include <stddef.h>
-
 #include "drivers/qemu/settings.h"
 #include "fs/devices.h"
-#include "kernel/lib/errno.h"
 #include "kernel/lib/random.h"
 #include "kernel/lib/startup.h"
 

@@ -1,8 +1,6 @@
 /* More devices of memory. */
 #pragma once
 
-#include <stdint.h>
-
 #include "mm/user_copy.h"
 
 /* The next 64 random bits; they follow from the setting `seed`. */

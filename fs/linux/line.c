@@ -16,7 +16,6 @@
 #include "fs/linux/line.h"
 
 #include "kernel/abi/signal.h"
-#include "kernel/cpu/interrupts.h"
 
 #define DELETE 0x7f
 

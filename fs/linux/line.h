@@ -7,9 +7,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "fs/tty/tty.h"
 #include "kernel/abi/terminal_modes.h"
 

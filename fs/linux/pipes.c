@@ -6,13 +6,10 @@
  * Each pipe has an inode here: that of its name, or one of its own, which is freed with its last
  * file. inode->pipe is NULL while the pipe is not open.
  */
-#include <stddef.h>
 
 #include "fs/pipe.h"
 #include "fs/vfs/vfs.h"
-#include "kernel/abi/file.h"
 #include "kernel/abi/poll.h"
-#include "kernel/lib/errno.h"
 #include "fs/linux/poll.h"
 #include "mm/pool.h"
 

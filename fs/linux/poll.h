@@ -1,8 +1,6 @@
 /* Where a task that polls waits. */
 #pragma once
 
-#include <stdint.h>
-
 #include "kernel/task/wait.h"
 
 struct file;

@@ -12,18 +12,12 @@
  */
 #include "fs/ram/initramfs.h"
 
-#include <stddef.h>
-
 #include "fs/cpio.h"
-#include "fs/file.h"
 #include "fs/path_page.h"
 #include "fs/vfs/path.h"
 #include "fs/vfs/names.h"
 #include "fs/vfs/vfs.h"
-#include "kernel/lib/errno.h"
 #include "mm/pool.h"
-#include "kernel/lib/string.h"
-#include "mm/page_alloc.h"
 
 /* A file with several names that has been met. */
 struct met {

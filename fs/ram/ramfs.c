@@ -16,13 +16,8 @@
  */
 #include "fs/ram/ramfs.h"
 
-#include <stddef.h>
-
 #include "fs/vfs/vfs.h"
-#include "kernel/lib/errno.h"
 #include "mm/pool.h"
-#include "kernel/lib/string.h"
-#include "mm/page_alloc.h"
 
 static struct pool inodes = POOL_INITIALIZER(struct ramfs_inode);
 static struct pool entries = { .size = sizeof(struct ramfs_entry) + NAME_MAX + 1 };

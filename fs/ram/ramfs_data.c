@@ -16,9 +16,6 @@
  */
 #include "fs/ram/ramfs_data.h"
 #include "fs/vfs/vfs.h"
-#include "kernel/lib/errno.h"
-#include "kernel/lib/string.h"
-#include "mm/page_alloc.h"
 
 #define SLOTS	      (uint32_t)(PAGE_SIZE / sizeof(void *)) /* in a table */
 #define SLOT_BITS     (unsigned)__builtin_ctz(SLOTS)

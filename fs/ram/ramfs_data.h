@@ -1,8 +1,6 @@
 /* Files in memory: their inodes and their contents. */
 #pragma once
 
-#include <stdint.h>
-
 #include "fs/file.h"
 #include "fs/vfs/inode.h"
 #include "mm/memory_object.h"

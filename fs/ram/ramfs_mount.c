@@ -3,14 +3,11 @@
  * "tmpfs", which is the same here. All of them share one limit (struct ramfs_statistics). See
  * statfs(2), and tmpfs(5) for its options, of which it knows one: mode.
  */
-#include <stddef.h>
 
 #include "fs/ram/ramfs.h"
 #include "fs/vfs/filesystem.h"
-#include "kernel/lib/errno.h"
 #include "kernel/lib/number.h"
 #include "kernel/lib/startup.h"
-#include "kernel/lib/string.h"
 #include "kernel/report/printk.h"
 #include "mm/memory_map.h"
 #include "mm/page_alloc.h"

@@ -10,8 +10,6 @@
  */
 #include "fs/root.h"
 
-#include <stddef.h>
-
 #include "fs/devices.h"
 #include "fs/ram/initramfs.h"
 #include "fs/vfs/names.h"

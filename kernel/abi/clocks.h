@@ -1,8 +1,6 @@
 /* Clocks that only Linux's own programs ask for, their times, and a process's resource usage. */
 #pragma once
 
-#include <stdint.h>
-
 #include "kernel/abi/time.h"
 
 #define CLOCK_REALTIME		 0

@@ -1,8 +1,6 @@
 /* More about a file, and about its file system: statx, statfs64, and the older stat. */
 #pragma once
 
-#include <stdint.h>
-
 #include "kernel/abi/clocks.h"
 
 /* Instead of nanoseconds, in utimensat. */

@@ -1,8 +1,6 @@
 /* Terminals: what only raw mode and job control need. */
 #pragma once
 
-#include <stdint.h>
-
 #include "kernel/abi/terminal.h"
 
 /* Commands of ioctl. */

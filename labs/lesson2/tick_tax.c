@@ -8,9 +8,6 @@
  * Only raw figures are printed, in TSC cycles: measure.py makes tables of them, with their spread.
  * Both commands reprogram hardware or gates, and put everything back before they return.
  */
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "drivers/clock/pic.h"
 #include "drivers/clock/pit.h"
@@ -22,7 +19,6 @@
 #include "kernel/report/monitor.h"
 #include "kernel/lib/number.h"
 #include "kernel/report/printk.h"
-#include "kernel/task/time.h"
 #include "kernel/cpu/trap.h"
 #include "labs/lesson2/probes.h"
 

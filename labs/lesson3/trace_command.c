@@ -9,7 +9,6 @@
 #include "kernel/lib/string.h"
 #include "kernel/report/monitor.h"
 #include "kernel/report/printk.h"
-#include "kernel/syscall/syscall.h"
 #include "kernel/syscall/syscall_trace.h"
 #include "kernel/task/task.h"
 

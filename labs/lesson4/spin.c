@@ -3,9 +3,6 @@
  * for short times. It shows what a scheduling class does with tasks that compute, and with one that
  * sleeps.
  */
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "kernel/lib/divide.h"
 #include "kernel/lib/number.h"

@@ -7,9 +7,6 @@
  *
  * Only raw figures are printed, in TSC cycles; measure.py makes tables of them.
  */
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "drivers/clock/pit.h"
 #include "kernel/task/lock.h"
@@ -19,7 +16,6 @@
 #include "kernel/report/printk.h"
 #include "kernel/task/sched.h"
 #include "kernel/task/task_make.h"
-#include "kernel/task/time.h"
 #include "mm/page_alloc.h"
 #include "mm/space.h"
 

@@ -8,9 +8,6 @@
  * in a map with one bit a page. Only raw figures are printed, times in TSC cycles;
  * labs/lesson5/measure.py makes tables of them. In the end all pages are free again.
  */
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "kernel/cpu/interrupts.h"
 #include "kernel/lib/number.h"

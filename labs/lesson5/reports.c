@@ -7,8 +7,6 @@
  *	fail 17		the 17th request for memory from now on fails; alone: how many are to go;
  *			until `fail 0` no memory is given back when none is free
  */
-#include <stddef.h>
-#include <stdint.h>
 
 #include "kernel/cpu/interrupts.h"
 #include "kernel/lib/number.h"

@@ -10,9 +10,7 @@
  * program had are those that it touched. Only raw figures are printed; labs/lesson6/measure.py
  * makes tables of them.
  */
-#include <stddef.h>
 
-#include "kernel/cpu/interrupts.h"
 #include "kernel/lib/number.h"
 #include "kernel/lib/string.h"
 #include "kernel/task/wait.h"

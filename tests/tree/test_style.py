@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from labs.tools.course import budget, room_readme, tables
-from labs.tools.course.rooms import part_of, rooms
+from labs.tools.course.rooms import breadth, part_of, rooms
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = {*(folder.split("/")[0] for folder in rooms()), "tests"}
@@ -301,9 +301,20 @@ def includes_twice(name: str) -> Iterator[str]:
             yield f"{name}:{number}: {path} is included by another header here: leave it out"
 
 
-def test_core_includes_nothing_twice() -> None:
-    core = [name for name in c_files() if in_kernel(name) and part_of(name) == "core"]
-    fail_with([problem for name in core for problem in includes_twice(name)])
+# The folders of the breadth that do.
+TWICE = ("fs/proc/", "fs/sys/", *(f"kernel/linux/{x}/" for x in ("futex", "ipc", "poll")))
+TWICE += ("kernel/linux/sockets/",)
+
+
+def test_core_and_breadth_include_nothing_twice() -> None:
+    names = [
+        name
+        for name in c_files()
+        if in_kernel(name) or name in breadth()
+        if part_of(name) in ("core", "breadth")
+        if not name.startswith(TWICE)
+    ]
+    fail_with([problem for name in names for problem in includes_twice(name)])
 
 
 # ---- what must not be there ---------------------------------------------------------------------

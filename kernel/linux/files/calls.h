@@ -8,8 +8,6 @@
  */
 #pragma once
 
-#include <stdint.h>
-
 #include "fs/path_page.h"
 #include "fs/vfs/anonymous.h"
 #include "kernel/linux/call.h"

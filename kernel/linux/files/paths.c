@@ -11,7 +11,6 @@
  * All run for the current task, and may sleep: where a page or the disk is waited for. path(7) has
  * the rules of walking, fs/vfs/path.h the errors.
  */
-#include "fs/path_page.h"
 #include "fs/vfs/names.h"
 #include "fs/vfs/path.h"
 #include "fs/vfs/vfs.h"

@@ -4,7 +4,6 @@
  *
  * Nothing here waits. A call that takes or gives a structure sleeps at most in that copy.
  */
-#include "fs/files.h"
 #include "fs/linux/devices.h"
 #include "fs/proc/procfs.h"
 #include "fs/vfs/vfs.h"
@@ -13,8 +12,6 @@
 #include "kernel/abi/signal_handler.h"
 #include "kernel/cpu/machine.h"
 #include "kernel/lib/divide.h"
-#include "kernel/lib/errno.h"
-#include "kernel/lib/string.h"
 #include "kernel/linux/call.h"
 #include "kernel/linux/memory/mapping.h"
 #include "kernel/linux/process/limits.h"
@@ -24,7 +21,6 @@
 #include "kernel/report/printk.h"
 #include "kernel/task/time.h"
 #include "mm/memory_map.h"
-#include "mm/page_alloc.h"
 
 /* Linux's struct sysinfo for i386. */
 struct linux_system {

@@ -2,7 +2,6 @@
  * recording on or off. */
 #include "fs/proc/procfs.h"
 #include "kernel/lib/errno.h"
-#include "kernel/lib/string.h"
 #include "kernel/syscall/syscall_trace.h"
 
 #define TEXT_ORDER 5 /* 128 KiB: a line for each record of the ring */

@@ -5,14 +5,10 @@
  * The serial line stops taking bytes while nothing fits (line_has_room), and goes on when a reader
  * has taken some (serial_resume): so nothing that is sent is lost.
  */
-#include "fs/tty/tty.h"
-
-#include <stddef.h>
 
 #include "drivers/console/serial.h"
 #include "drivers/qemu/settings.h"
 #include "fs/devices.h"
-#include "kernel/lib/errno.h"
 #include "kernel/lib/startup.h"
 #include "kernel/linux/terminal/terminal.h"
 #include "kernel/process/process.h"

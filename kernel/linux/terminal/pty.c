@@ -11,14 +11,12 @@
  * terminal up; the last slave's lets the master read what is left, and then -EIO (pty(7)). Called
  * by system calls only.
  */
-#include <stddef.h>
 
 #include "fs/devices.h"
 #include "fs/linux/poll.h"
 #include "fs/vfs/inode.h"
 #include "kernel/abi/file.h"
 #include "kernel/abi/poll.h"
-#include "kernel/lib/errno.h"
 #include "kernel/lib/startup.h"
 #include "kernel/linux/terminal/terminal.h"
 #include "kernel/report/printk.h"

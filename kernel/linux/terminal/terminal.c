@@ -20,14 +20,9 @@
  */
 #include "kernel/linux/terminal/terminal.h"
 
-#include <stddef.h>
-
 #include "fs/linux/poll.h"
-#include "fs/tty/tty.h"
 #include "kernel/abi/file.h"
 #include "kernel/abi/poll.h"
-#include "kernel/cpu/interrupts.h"
-#include "kernel/lib/errno.h"
 #include "kernel/process/family.h"
 #include "kernel/process/signal_actions.h"
 #include "kernel/task/time.h"

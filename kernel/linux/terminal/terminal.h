@@ -1,10 +1,7 @@
 /* Terminals with settings, sessions and job control: the console, and pseudo-terminals. */
 #pragma once
 
-#include "fs/file.h"
 #include "fs/linux/line.h"
-#include "kernel/abi/terminal_modes.h"
-#include "kernel/task/wait.h"
 
 struct terminal;
 

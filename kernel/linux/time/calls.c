@@ -9,10 +9,8 @@
  * A time that a program passes is read by time_from_user, in either of its formats.
  * clock_gettime(2), clock_nanosleep(2), setitimer(2), getrlimit(2) (RLIMIT_CPU).
  */
-#include "fs/files.h"
 #include "fs/vfs/wall_time.h"
 #include "kernel/abi/signal_handler.h"
-#include "kernel/lib/errno.h"
 #include "kernel/linux/call.h"
 #include "kernel/linux/process/usage.h"
 #include "kernel/linux/time/interval_timer.h"

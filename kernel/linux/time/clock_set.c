@@ -1,7 +1,6 @@
 /* Calls that set the clock. Times of files and of other calls follow; waits that have begun do not:
  * they end after as long as they were asked to take then. The one user, root, may do it. */
 #include "fs/vfs/wall_time.h"
-#include "kernel/lib/errno.h"
 #include "kernel/linux/call.h"
 #include "kernel/linux/time/user_time64.h"
 #include "kernel/task/time.h"

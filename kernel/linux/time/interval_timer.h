@@ -1,9 +1,6 @@
 /* Timers that come again and again: timerfd_create(2) and timer_create(2) have them. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "kernel/linux/time/user_time64.h"
 #include "kernel/task/timer.h"
 

@@ -11,9 +11,6 @@
  */
 #include "kernel/linux/time/posix_timer.h"
 
-#include "kernel/abi/signal_handler.h"
-#include "kernel/cpu/interrupts.h"
-#include "kernel/lib/errno.h"
 #include "kernel/linux/call.h"
 #include "kernel/linux/list_each.h"
 #include "kernel/linux/signals/frame.h"

@@ -8,8 +8,6 @@
  * Programs such as fio poll it. Called by system calls, and by the tick.
  */
 #include "kernel/abi/poll.h"
-#include "kernel/cpu/interrupts.h"
-#include "kernel/lib/errno.h"
 #include "kernel/linux/poll/eventfd.h"
 #include "kernel/linux/time/interval_timer.h"
 
