@@ -38,17 +38,6 @@ uint32_t ext_checksum_seed(const struct ext_fs *fs)
 	return crc32c(~0u, fs->super.s_uuid, sizeof(fs->super.s_uuid));
 }
 
-/* Continues a checksum over data in which its own field, `size` bytes from `at` on, counts as 0. */
-static uint32_t crc32c_without(uint32_t crc, const void *data, size_t length, size_t at,
-			       size_t size)
-{
-	const uint8_t *rest = (const uint8_t *)data + at + size;
-	const uint32_t zero = 0;
-
-	crc = crc32c(crc32c(crc, data, at), &zero, size);
-	return crc32c(crc, rest, length - at - size);
-}
-
 static uint32_t inode_seed(const struct ext_fs *fs, uint32_t number, uint32_t generation)
 {
 	uint32_t crc = crc32c(fs->seed, &number, sizeof(number));

@@ -38,6 +38,13 @@ static uint32_t revoke_limit(const struct journal *journal)
 	return (journal->end - journal->first) / 8 * journal_revokes_per_block(journal);
 }
 
+/* Has the log room for the transaction with this many blocks more? */
+static bool fits_into_log(const struct journal *journal, uint32_t blocks)
+{
+	return journal_size(journal, journal->changed + blocks, revoke_limit(journal)) <=
+	       journal->free;
+}
+
 /* Makes the transaction, and the log, ready for this many blocks more. */
 static int make_room(struct journal *journal, uint32_t blocks)
 {
@@ -48,11 +55,9 @@ static int make_room(struct journal *journal, uint32_t blocks)
 	if (journal->changed + blocks > journal_limit(journal) ||
 	    journal->revoked.count > revoke_limit(journal) / 2)
 		error = journal_commit_open(journal);
-	if (error || journal_size(journal, journal->changed + blocks, revoke_limit(journal)) <=
-			 journal->free)
+	if (error || fits_into_log(journal, blocks))
 		return error;
-	error = journal_commit_open(journal);
-	return error ? error : journal_checkpoint(journal, false);
+	return journal_commit_open(journal) ?: journal_checkpoint(journal, false);
 }
 
 int journal_begin(struct journal *journal, uint32_t blocks)
@@ -77,10 +82,7 @@ int journal_extend(struct journal *journal, uint32_t blocks)
 		return -EROFS;
 	if (journal->depth <= 1)
 		return make_room(journal, blocks);
-	return journal_size(journal, journal->changed + blocks, revoke_limit(journal)) <=
-		       journal->free
-		   ? 0
-		   : -ENOSPC;
+	return fits_into_log(journal, blocks) ? 0 : -ENOSPC;
 }
 
 void journal_end(struct journal *journal)
@@ -99,7 +101,7 @@ int journal_change(struct journal *journal, struct cached_block *block)
 		return 0;
 	if (block->device != journal->place.device || block->transaction)
 		return -EINVAL;
-	if (journal_size(journal, journal->changed + 1, revoke_limit(journal)) > journal->free)
+	if (!fits_into_log(journal, 1))
 		return -ENOSPC;
 	revoke_remove(&journal->revoked, block->block);
 	list_append(&journal->held, &block->held);
@@ -114,11 +116,8 @@ static int revoke_one(struct journal *journal, uint64_t block)
 	uint32_t size = journal->place.block_size;
 	struct cached_block *cached = bcache_find(journal->place.device, block, size);
 
-	if (cached && cached->transaction == journal) {
-		list_remove(&cached->held);
-		cached->transaction = NULL;
-		journal->changed--;
-	}
+	if (cached && cached->transaction == journal)
+		journal_release(journal, cached);
 	bcache_put(cached);
 	bcache_forget(journal->place.device, block, 1, size);
 	return revoke_add(&journal->revoked, block, journal->sequence);

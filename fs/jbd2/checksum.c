@@ -115,6 +115,15 @@ uint32_t crc32c_zeros(uint32_t crc, size_t count)
 	return crc;
 }
 
+uint32_t crc32c_without(uint32_t crc, const void *data, size_t length, size_t at, size_t size)
+{
+	const uint8_t *rest = (const uint8_t *)data + at + size;
+	const uint32_t zero = 0;
+
+	crc = crc32c(crc32c(crc, data, at), &zero, size);
+	return crc32c(crc, rest, length - at - size);
+}
+
 uint32_t crc32_big_endian(uint32_t crc, const void *data, size_t length)
 {
 	const uint8_t *bytes = data;

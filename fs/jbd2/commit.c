@@ -60,23 +60,21 @@ static bool must_be_escaped(const struct cached_block *block)
 static uint32_t put_tag(const struct journal *journal, uint8_t *at,
 			const struct cached_block *block, uint32_t flags)
 {
+	bool is_version_3 = journal_has(journal, JOURNAL_INCOMPAT_CSUM_V3);
 	uint32_t word = must_be_escaped(block) ? 0 : first_word(block->data), crc = 0;
-	uint32_t low = big32((uint32_t)block->block), high = big32(block->block >> 32);
 
 	if (must_be_escaped(block))
 		flags |= TAG_ESCAPED;
 	if (journal->has_checksums)
 		crc = journal_copy_checksum(journal, word, block->data, journal->sequence);
-	if (journal_has(journal, JOURNAL_INCOMPAT_CSUM_V3)) {
-		struct journal_tag_3 tag = { low, big32(flags), high, big32(crc) };
+	const uint32_t words[JOURNAL_TAG_WORDS] = {
+		big32((uint32_t)block->block),
+		big32(is_version_3 ? flags : crc << 16 | flags),
+		big32(block->block >> 32),
+		is_version_3 ? big32(crc) : 0,
+	};
 
-		memcpy(at, &tag, sizeof(tag));
-	} else {
-		struct journal_tag tag = { low, big16((uint16_t)crc), big16((uint16_t)flags),
-					   high };
-
-		memcpy(at, &tag, journal->tag_size < sizeof(tag) ? journal->tag_size : sizeof(tag));
-	}
+	memcpy(at, words, journal->tag_size);
 	if (flags & TAG_SAME_UUID)
 		return journal->tag_size;
 	memcpy(at + journal->tag_size, journal->super->s_uuid, JOURNAL_UUID_SIZE);
@@ -88,24 +86,23 @@ static int add_descriptor(struct journal *journal, const struct list *link, uint
 {
 	uint32_t flags = 0;
 	uint8_t *block;
-	int error = journal_add(journal, &block);
+	int error = journal_add(journal, JOURNAL_DESCRIPTOR, &block);
 
 	if (error)
 		return error;
-	journal_put_header(journal, block, JOURNAL_DESCRIPTOR);
 	uint8_t *at = block + sizeof(struct journal_header);
 
 	for (; count > 0; count--, link = link->next, flags = TAG_SAME_UUID)
 		at += put_tag(journal, at, list_entry(link, struct cached_block, held),
 			      count == 1 ? flags | TAG_LAST : flags);
-	journal_seal(journal, block);
+	journal_seal(journal, block, journal_usable(journal));
 	return 0;
 }
 
 static int add_copy(struct journal *journal, const struct cached_block *block)
 {
 	uint8_t *copy;
-	int error = journal_add(journal, &copy);
+	int error = journal_add(journal, JOURNAL_COPY, &copy);
 
 	if (error)
 		return error;
@@ -142,20 +139,17 @@ static int add_commit_block(struct journal *journal)
 	uint64_t now = journal->place.now ? journal->place.now() : 0;
 	uint32_t nanoseconds;
 	uint8_t *block;
-	int error = journal_add(journal, &block);
+	int error = journal_add(journal, JOURNAL_COMMIT, &block);
 
 	if (error)
 		return error;
-	journal_put_header(journal, block, JOURNAL_COMMIT);
 	struct journal_commit_header *header = (struct journal_commit_header *)block;
 
 	now = divide64(now, NS_PER_SECOND, &nanoseconds);
 	header->h_commit_sec_high = big32(now >> 32);
 	header->h_commit_sec = big32((uint32_t)now);
 	header->h_commit_nsec = big32(nanoseconds);
-	if (journal->has_checksums)
-		header->h_chksum[0] = big32(journal_block_checksum(
-		    journal, block, offsetof(struct journal_commit_header, h_chksum)));
+	journal_seal(journal, block, offsetof(struct journal_commit_header, h_chksum));
 	return 0;
 }
 
@@ -201,16 +195,25 @@ static int write_transaction(struct journal *journal)
 }
 /* } SOLUTION S5 */
 
-/* The blocks may be written to their places from now on: they are still dirty. */
-static void let_go(struct journal *journal)
+void journal_release(struct journal *journal, struct cached_block *block)
+{
+	list_remove(&block->held);
+	block->transaction = NULL;
+	journal->changed--;
+}
+
+/* They are dirty, and may be written to their places from now on; those that are lost never, and
+ * the contents before them are in the log. */
+void journal_release_all(struct journal *journal, bool is_lost)
 {
 	while (!list_is_empty(&journal->held)) {
-		struct list *link = journal->held.next;
+		struct cached_block *block =
+		    list_entry(journal->held.next, struct cached_block, held);
 
-		list_remove(link);
-		list_entry(link, struct cached_block, held)->transaction = NULL;
+		journal_release(journal, block);
+		if (is_lost)
+			bcache_forget(block->device, block->block, 1, block->size);
 	}
-	journal->changed = 0;
 	revoke_table_clear(&journal->revoked);
 }
 
@@ -222,7 +225,7 @@ int journal_commit_open(struct journal *journal)
 
 	if (error)
 		return journal_abort(journal, "a commit", error);
-	let_go(journal);
+	journal_release_all(journal, false);
 	journal->sequence++;
 	if (journal->on_commit)
 		journal->on_commit(journal->on_commit_context);

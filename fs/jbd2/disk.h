@@ -19,6 +19,7 @@
 #define JOURNAL_MAGIC 0xc03b3998u
 
 enum {
+	JOURNAL_COPY = 0, /* it has no header */
 	JOURNAL_DESCRIPTOR = 1,
 	JOURNAL_COMMIT = 2,
 	JOURNAL_SUPER_1 = 3,
@@ -74,21 +75,17 @@ struct journal_super { /* block 0 of the file */
 
 _Static_assert(sizeof(struct journal_super) == 1024, "a journal's superblock");
 
-/* Tags, one after another from the header on. The first, and each without SAME_UUID, is followed by
- * a UUID. How long a tag is depends on the features: journal->tag_size. */
-struct journal_tag { /* without CSUM_V3 */
-	uint32_t t_blocknr;
-	uint16_t t_checksum; /* CSUM_V2: the lower half */
-	uint16_t t_flags;
-	uint32_t t_blocknr_high; /* 64BIT */
-};
-
-struct journal_tag_3 { /* CSUM_V3 */
-	uint32_t t_blocknr;
-	uint32_t t_flags;
-	uint32_t t_blocknr_high;
-	uint32_t t_checksum;
-};
+/*
+ * Tags, one after another from the header on. Which words a tag has depends on the features, and
+ * journal->tag_size says how many bytes of them there are:
+ *
+ *	without CSUM_V3		t_blocknr, t_checksum << 16 | t_flags, t_blocknr_high (64BIT)
+ *	CSUM_V3			t_blocknr, t_flags, t_blocknr_high, t_checksum
+ *
+ * Of the checksum CSUM_V2 has the lower half. The first tag, and each without SAME_UUID, is
+ * followed by a UUID.
+ */
+#define JOURNAL_TAG_WORDS 4u
 
 #define TAG_ESCAPED   1u
 #define TAG_SAME_UUID 2u
@@ -119,13 +116,8 @@ struct journal_fast_head {
 
 #define FAST_TAG_HEAD 9u
 
-/* Both directions. */
+/* To and from big-endian. */
 static inline uint32_t big32(uint32_t value)
 {
 	return __builtin_bswap32(value);
-}
-
-static inline uint16_t big16(uint16_t value)
-{
-	return (uint16_t)(value << 8 | value >> 8);
 }

@@ -6,8 +6,6 @@
 #include "fs/jbd2/journal.h"
 #include "kernel/lib/list.h"
 
-#define JOURNAL_RUNS_ORDER 2 /* pages for the runs of a journal */
-
 /* Blocks of the file `logical` and after it, up to the next run, are at `physical` and after it. */
 struct journal_run {
 	uint32_t logical;
@@ -27,11 +25,15 @@ struct revoke_table {
 	uint32_t count;
 };
 
+/* Its memory is 2^JOURNAL_ORDER pages: itself, the superblock, the scratch page, and the runs. */
+#define JOURNAL_ORDER 3
+#define JOURNAL_RUNS  (5 * PAGE_SIZE / (unsigned)sizeof(struct journal_run))
+
 struct journal {
 	struct journal_place place;
-	struct journal_super *super; /* a page: block 0 of the file */
-	uint8_t *scratch;	     /* a page, for one block */
-	struct journal_run *runs;
+	struct journal_super *super; /* block 0 of the file */
+	uint8_t *scratch;	     /* for one block */
+	struct journal_run *runs;    /* up to JOURNAL_RUNS */
 	uint32_t run_count;
 	uint32_t tag_size;  /* bytes on the disk, without a UUID */
 	uint32_t seed;	    /* of checksums */
@@ -104,9 +106,10 @@ int journal_find_runs(struct journal *journal);
 /* The block of the log after `block`. */
 uint32_t journal_after(const struct journal *journal, uint32_t block);
 
-/* Adds a block to the log, in the buffer: its contents are undefined, and valid until the next
- * call. journal_write_out writes what is in the buffer, unless a full buffer was already. */
-int journal_add(struct journal *journal, uint8_t **block);
+/* Adds a block to the log, in the buffer, where it stays until the next call: zeros after the
+ * header of its type and of the open transaction; or undefined (JOURNAL_COPY). journal_write_out
+ * writes what is in the buffer, unless a full buffer was already. */
+int journal_add(struct journal *journal, uint32_t type, uint8_t **block);
 int journal_write_out(struct journal *journal);
 
 /* Reads a block of the log, which stays valid until the next call. */
@@ -119,14 +122,14 @@ int journal_barrier(struct journal *journal);
  * `sequence`. */
 int journal_write_super(struct journal *journal, uint32_t start, uint32_t sequence);
 
-/* The checksum of a block, at `field`, a place in it: all of the block, with 0 there. */
+/* The checksums of the superblock, and of a block: of all of it, but its own field counts as 0. */
+uint32_t journal_super_checksum(const struct journal_super *super);
 uint32_t journal_block_checksum(const struct journal *journal, const uint8_t *block,
 				uint32_t field);
-/* Zeros a block, and gives it the header of the open transaction. */
-void journal_put_header(const struct journal *journal, uint8_t *block, uint32_t type);
 
-/* Puts the checksum, if there is one, at the end of a descriptor or revoke block. */
-void journal_seal(const struct journal *journal, uint8_t *block);
+/* Puts the checksum into its field, if blocks have one: in a descriptor or revoke block it is at
+ * the end (journal_usable). */
+void journal_seal(const struct journal *journal, uint8_t *block, uint32_t field);
 
 /* Of a copy, for its tag: `data`, but for its first word, which an escaped copy has not. */
 uint32_t journal_copy_checksum(const struct journal *journal, uint32_t first_word,
@@ -146,6 +149,11 @@ uint32_t journal_size(const struct journal *journal, uint32_t copies, uint32_t r
 /* Commits although a change is open: the caller is at a place where that may be. */
 int journal_commit_open(struct journal *journal);
 
+/* A block, or all of them, are no longer held. is_lost: they are never to be written either, and
+ * the cache forgets them. */
+void journal_release(struct journal *journal, struct cached_block *block);
+void journal_release_all(struct journal *journal, bool is_lost);
+
 /* Writes everything to its place and frees the log. Nothing is held. is_last: the superblock says
  * that the log is empty, and so it is clean for everybody. */
 int journal_checkpoint(struct journal *journal, bool is_last);
@@ -155,7 +163,7 @@ int journal_checkpoint(struct journal *journal, bool is_last);
 /* Blocks that fit into a revoke block. */
 uint32_t journal_revokes_per_block(const struct journal *journal);
 
-int revoke_table_open(struct revoke_table *table);
+int revoke_table_open(struct revoke_table *table, unsigned order);
 void revoke_table_clear(struct revoke_table *table);
 void revoke_table_close(struct revoke_table *table);
 
@@ -169,6 +177,5 @@ bool revoke_covers(const struct revoke_table *table, uint64_t block, uint32_t se
 /* Adds the open transaction's revoke blocks to the log. */
 int journal_add_revokes(struct journal *journal);
 
-/* Takes the numbers in a revoke block into a table. -EUCLEAN, -ENOMEM. */
-int journal_read_revokes(const struct journal *journal, const uint8_t *block, uint32_t sequence,
-			 struct revoke_table *table);
+/* Takes the numbers in a revoke block into the table. -EUCLEAN, -ENOMEM. */
+int journal_read_revokes(struct journal *journal, const uint8_t *block, uint32_t sequence);

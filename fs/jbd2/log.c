@@ -21,8 +21,6 @@
 #include "kernel/report/printk.h"
 #include "mm/page_alloc.h"
 
-#define RUNS_MAX ((PAGE_SIZE << JOURNAL_RUNS_ORDER) / sizeof(struct journal_run))
-
 int journal_corrupt(const struct journal *journal, const char *format, ...)
 {
 	char text[128];
@@ -58,9 +56,6 @@ int journal_find_runs(struct journal *journal)
 
 	if (place->blocks == 0)
 		return journal_corrupt(journal, "it is empty");
-	journal->runs = page_alloc(JOURNAL_RUNS_ORDER);
-	if (!journal->runs)
-		return -ENOMEM;
 	for (uint32_t logical = 0; logical < place->blocks; logical++) {
 		uint64_t physical = 0;
 		int error = place->map(place->context, logical, &physical);
@@ -71,9 +66,9 @@ int journal_find_runs(struct journal *journal)
 			return journal_corrupt(journal, "block %u is at %ju, outside the device",
 					       logical, physical);
 		if (logical == 0 || physical != next) {
-			if (journal->run_count == RUNS_MAX)
+			if (journal->run_count == JOURNAL_RUNS)
 				return journal_corrupt(journal, "it has more than %u pieces",
-						       (unsigned)RUNS_MAX);
+						       JOURNAL_RUNS);
 			journal->runs[journal->run_count++] =
 			    (struct journal_run){ logical, physical };
 		}
@@ -140,7 +135,7 @@ int journal_write_out(struct journal *journal)
 			   count * journal_sectors(journal), journal->buffer, BLOCK_OTHER);
 }
 
-int journal_add(struct journal *journal, uint8_t **block)
+int journal_add(struct journal *journal, uint32_t type, uint8_t **block)
 {
 	if (journal->free == 0) /* cannot be: journal_begin made room */
 		return -ENOSPC;
@@ -155,6 +150,12 @@ int journal_add(struct journal *journal, uint8_t **block)
 	*block = in_buffer(journal, journal->buffered++);
 	journal->head = journal_after(journal, journal->head);
 	journal->free--;
+	if (type != JOURNAL_COPY) {
+		memset(*block, 0, journal->place.block_size);
+		*(struct journal_header *)*block =
+		    (struct journal_header){ big32(JOURNAL_MAGIC), big32(type),
+					     big32(journal->sequence) };
+	}
 	return 0;
 }
 
@@ -198,37 +199,30 @@ int journal_write_super(struct journal *journal, uint32_t start, uint32_t sequen
 
 	super->s_start = big32(start);
 	super->s_sequence = big32(sequence);
-	super->s_checksum = 0;
-	if (journal->has_checksums)
-		super->s_checksum = big32(crc32c(~0u, super, sizeof(*super)));
+	super->s_checksum = journal->has_checksums ? big32(journal_super_checksum(super)) : 0;
 	journal->is_marked = start != 0;
 	return block_write(journal->place.device,
 			   physical_of(journal, 0) * journal_sectors(journal),
 			   journal_sectors(journal), super, BLOCK_OTHER);
 }
 
-/* ---- headers and checksums ---- */
+/* ---- checksums ---- */
 
-void journal_put_header(const struct journal *journal, uint8_t *block, uint32_t type)
+uint32_t journal_super_checksum(const struct journal_super *super)
 {
-	memset(block, 0, journal->place.block_size);
-	*(struct journal_header *)block =
-	    (struct journal_header){ big32(JOURNAL_MAGIC), big32(type), big32(journal->sequence) };
+	const size_t field = offsetof(struct journal_super, s_checksum);
+
+	return crc32c_without(~0u, super, sizeof(*super), field, sizeof(super->s_checksum));
 }
 
 uint32_t journal_block_checksum(const struct journal *journal, const uint8_t *block, uint32_t field)
 {
-	uint32_t zero = 0, after = field + sizeof(zero);
-	uint32_t crc = crc32c(journal->seed, block, field);
-
-	crc = crc32c(crc, &zero, sizeof(zero));
-	return crc32c(crc, block + after, journal->place.block_size - after);
+	return crc32c_without(journal->seed, block, journal->place.block_size, field,
+			      sizeof(uint32_t));
 }
 
-void journal_seal(const struct journal *journal, uint8_t *block)
+void journal_seal(const struct journal *journal, uint8_t *block, uint32_t field)
 {
-	uint32_t field = journal_usable(journal);
-
 	if (journal->has_checksums)
 		*(uint32_t *)(block + field) = big32(journal_block_checksum(journal, block, field));
 }
@@ -255,7 +249,7 @@ void journal_use_features(struct journal *journal)
 	if (version_2)
 		journal->tag_size += 2;
 	if (version_3)
-		journal->tag_size = sizeof(struct journal_tag_3);
+		journal->tag_size = JOURNAL_TAG_WORDS * sizeof(uint32_t);
 	journal->has_checksums = version_2 || version_3;
 	journal->seed = crc32c(~0u, journal->super->s_uuid, JOURNAL_UUID_SIZE);
 }

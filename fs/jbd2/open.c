@@ -49,22 +49,18 @@ static int check_features(const struct journal *journal)
 
 static int check_checksum(const struct journal *journal)
 {
-	struct journal_super *super = journal->super;
-	uint32_t stored = super->s_checksum;
+	const struct journal_super *super = journal->super;
+	uint32_t stored = big32(super->s_checksum), computed = journal_super_checksum(super);
 
 	if (!journal->has_checksums)
 		return 0;
 	if (super->s_checksum_type != JOURNAL_CRC32C)
 		return journal_corrupt(journal, "checksum type %u, not %u", super->s_checksum_type,
 				       JOURNAL_CRC32C);
-	super->s_checksum = 0;
-	uint32_t computed = big32(crc32c(~0u, super, sizeof(*super)));
-
-	super->s_checksum = stored;
 	if (stored != computed)
 		return journal_corrupt(journal,
 				       "superblock: checksum 0x%08x, but the contents give 0x%08x",
-				       big32(stored), big32(computed));
+				       stored, computed);
 	return 0;
 }
 
@@ -121,16 +117,10 @@ static int read_super(struct journal *journal)
 
 static void release(struct journal *journal)
 {
-	if (journal->super)
-		page_free(journal->super, 0);
-	if (journal->scratch)
-		page_free(journal->scratch, 0);
-	if (journal->runs)
-		page_free(journal->runs, JOURNAL_RUNS_ORDER);
 	if (journal->buffer)
 		page_free(journal->buffer, journal->buffer_order);
 	revoke_table_close(&journal->revoked);
-	page_free(journal, 0);
+	page_free(journal, JOURNAL_ORDER);
 }
 
 /* The buffer is as large as memory allows; one page is enough. */
@@ -138,45 +128,39 @@ static int allocate(struct journal *journal)
 {
 	unsigned order = BUFFER_ORDER;
 
-	journal->super = page_alloc(0);
-	journal->scratch = page_alloc(0);
 	while (!(journal->buffer = page_alloc(order)) && order > 0)
 		order--;
 	journal->buffer_order = order;
 	journal->buffer_blocks = (PAGE_SIZE << order) / journal->place.block_size;
-	if (!journal->super || !journal->scratch || !journal->buffer)
-		return -ENOMEM;
-	return revoke_table_open(&journal->revoked);
+	return journal->buffer ? revoke_table_open(&journal->revoked, 0) : -ENOMEM;
 }
 
 /* Each step may rely on those before it. `end` is set before the first block is read. */
 static int open(struct journal *journal)
 {
-	int error = allocate(journal);
-
 	journal->end = 1;
-	if (!error)
-		error = journal_find_runs(journal);
-	if (!error)
-		error = read_super(journal);
-	if (!error)
-		error = check_features(journal);
+	int error = allocate(journal)
+			?: journal_find_runs(journal)
+			?: read_super(journal)
+			?: check_features(journal);
+
 	if (error)
 		return error;
 	journal_use_features(journal);
-	error = check_checksum(journal);
-	return error ? error : check_log(journal);
+	return check_checksum(journal) ?: check_log(journal);
 }
 
 int journal_open(const struct journal_place *place, struct journal **out)
 {
-	struct journal *journal = page_alloc(0);
+	struct journal *journal = page_alloc(JOURNAL_ORDER);
+	uint8_t *pages = (uint8_t *)journal;
 
 	if (!journal)
 		return -ENOMEM;
-	memset(journal, 0, sizeof(*journal));
-	journal->place = *place;
-	journal->held = (struct list)LIST_EMPTY(journal->held);
+	*journal = (struct journal){ .place = *place, .held = LIST_EMPTY(journal->held) };
+	journal->super = (struct journal_super *)(pages + PAGE_SIZE);
+	journal->scratch = pages + 2 * PAGE_SIZE;
+	journal->runs = (struct journal_run *)(pages + 3 * PAGE_SIZE);
 	int error = open(journal);
 
 	if (error)
@@ -191,19 +175,6 @@ bool journal_needs_recovery(const struct journal *journal)
 	return journal->needs_recovery;
 }
 
-/* What was not committed is not to be written, ever; the contents before it are in the log. */
-static void forget_held(struct journal *journal)
-{
-	while (!list_is_empty(&journal->held)) {
-		struct cached_block *block =
-		    list_entry(journal->held.next, struct cached_block, held);
-
-		list_remove(&block->held);
-		block->transaction = NULL;
-		bcache_forget(block->device, block->block, 1, block->size);
-	}
-}
-
 static bool is_in_use(const struct journal *journal)
 {
 	return journal->is_marked || journal->changed > 0 || journal->revoked.count > 0;
@@ -214,12 +185,9 @@ int journal_close(struct journal *journal)
 {
 	int error = journal->is_aborted ? -EROFS : 0;
 
-	if (!error && is_in_use(journal)) {
-		error = journal_commit_open(journal);
-		if (!error)
-			error = journal_checkpoint(journal, true);
-	}
-	forget_held(journal);
+	if (!error && is_in_use(journal))
+		error = journal_commit_open(journal) ?: journal_checkpoint(journal, true);
+	journal_release_all(journal, true);
 	release(journal);
 	return error;
 }

@@ -59,7 +59,7 @@ static int read_block(struct walk *walk, uint8_t **block)
 	int result = skip_block(walk);
 	int error = result == GO_ON ? journal_read(walk->journal, at, block) : 0;
 
-	return error ? error : result;
+	return error ?: result;
 }
 
 /* ---- checksums ---- */
@@ -123,12 +123,12 @@ static bool next_tag(const struct journal *journal, const uint8_t *descriptor, u
 	if (*at + journal->tag_size > journal_usable(journal))
 		return false;
 	tag->block = word_at(from, 0);
+	tag->flags = word_at(from, 4);
 	if (journal_has(journal, JOURNAL_INCOMPAT_CSUM_V3)) {
-		tag->flags = word_at(from, offsetof(struct journal_tag_3, t_flags));
-		tag->checksum = word_at(from, offsetof(struct journal_tag_3, t_checksum));
+		tag->checksum = word_at(from, 12);
 	} else { /* two halves of a word */
-		tag->flags = word_at(from, 4) & 0xffff;
-		tag->checksum = word_at(from, 4) >> 16;
+		tag->checksum = tag->flags >> 16;
+		tag->flags &= 0xffff;
 	}
 	if (journal_has(journal, JOURNAL_INCOMPAT_64BIT))
 		tag->block |= (uint64_t)word_at(from, 8) << 32;
@@ -249,9 +249,8 @@ static int visit_revoke(struct walk *walk, const uint8_t *block)
 	if (!is_sealed(walk->journal, block))
 		return LOG_ENDS;
 	if (walk->pass == REVOKE)
-		error = journal_read_revokes(walk->journal, block, walk->sequence,
-					     &walk->journal->revoked);
-	return error ? error : GO_ON;
+		error = journal_read_revokes(walk->journal, block, walk->sequence);
+	return error ?: GO_ON;
 }
 
 /* SOLUTION S5 { */
@@ -350,23 +349,25 @@ static int finish(struct journal *journal, uint32_t next)
 }
 /* } SOLUTION S5 */
 
+/* The three passes, and the end. */
+static int replay_log(struct walk *walk)
+{
+	struct journal *journal = walk->journal;
+	int error = walk_log(walk, SCAN)
+			?: check_fast_commits(walk)
+			?: walk_log(walk, REVOKE)
+			?: walk_log(walk, REPLAY);
+
+	revoke_table_clear(&journal->revoked);
+	journal->buffered = 0;
+	return error ?: finish(journal, walk->end + 1);
+}
+
 int journal_recover(struct journal *journal, uint32_t *blocks)
 {
 	struct walk walk = { .journal = journal };
-	int error = 0;
+	int error = journal->needs_recovery ? replay_log(&walk) : 0;
 
-	if (journal->needs_recovery)
-		error = walk_log(&walk, SCAN);
-	if (!error && journal->needs_recovery)
-		error = check_fast_commits(&walk);
-	if (!error && journal->needs_recovery)
-		error = walk_log(&walk, REVOKE);
-	if (!error && journal->needs_recovery)
-		error = walk_log(&walk, REPLAY);
-	revoke_table_clear(&journal->revoked);
-	journal->buffered = 0;
-	if (!error && journal->needs_recovery)
-		error = finish(journal, walk.end + 1);
 	if (blocks)
 		*blocks = walk.written;
 	return error;

@@ -31,18 +31,13 @@ static uint32_t bucket_count(const struct revoke_table *table)
 	return (PAGE_SIZE << table->order) / sizeof(*table->buckets);
 }
 
-static int open_table(struct revoke_table *table, unsigned order)
+int revoke_table_open(struct revoke_table *table, unsigned order)
 {
 	*table = (struct revoke_table){ .buckets = page_alloc(order), .order = order };
 	if (!table->buckets)
 		return -ENOMEM;
 	memset(table->buckets, 0, PAGE_SIZE << order);
 	return 0;
-}
-
-int revoke_table_open(struct revoke_table *table)
-{
-	return open_table(table, 0);
 }
 
 void revoke_table_clear(struct revoke_table *table)
@@ -88,7 +83,7 @@ static void grow(struct revoke_table *table)
 {
 	struct revoke_table larger;
 
-	if (table->order == ORDER_MAX || open_table(&larger, table->order + 1) != 0)
+	if (table->order == ORDER_MAX || revoke_table_open(&larger, table->order + 1) != 0)
 		return;
 	for (uint32_t i = 0; i < bucket_count(table); i++)
 		for (struct revoked *record = table->buckets[i], *next; record; record = next) {
@@ -178,7 +173,7 @@ static void put_number(uint8_t *at, uint32_t size, uint64_t number)
 static void end_block(struct journal *journal, uint8_t *block, uint32_t used)
 {
 	((struct journal_revoke_header *)block)->r_count = big32(used);
-	journal_seal(journal, block);
+	journal_seal(journal, block, journal_usable(journal));
 }
 
 int journal_add_revokes(struct journal *journal)
@@ -194,11 +189,10 @@ int journal_add_revokes(struct journal *journal)
 			if (used == full) {
 				if (block)
 					end_block(journal, block, used);
-				int error = journal_add(journal, &block);
+				int error = journal_add(journal, JOURNAL_REVOKE, &block);
 
 				if (error)
 					return error;
-				journal_put_header(journal, block, JOURNAL_REVOKE);
 				used = begin;
 			}
 			put_number(block + used, size, record->block);
@@ -209,8 +203,7 @@ int journal_add_revokes(struct journal *journal)
 	return 0;
 }
 
-int journal_read_revokes(const struct journal *journal, const uint8_t *block, uint32_t sequence,
-			 struct revoke_table *table)
+int journal_read_revokes(struct journal *journal, const uint8_t *block, uint32_t sequence)
 {
 	const struct journal_revoke_header *header = (const void *)block;
 	const uint32_t size = number_size(journal);
@@ -221,6 +214,6 @@ int journal_read_revokes(const struct journal *journal, const uint8_t *block, ui
 		return journal_corrupt(journal, "revoke block of transaction %u: %u bytes in use",
 				       sequence, end);
 	for (uint32_t at = sizeof(*header); at + size <= end && !error; at += size)
-		error = revoke_add(table, get_number(block + at, size), sequence);
+		error = revoke_add(&journal->revoked, get_number(block + at, size), sequence);
 	return error;
 }

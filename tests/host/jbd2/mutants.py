@@ -85,7 +85,7 @@ MUTANTS = [
         "held-written",
         COMMIT,
         "\tint error = write_transaction(journal);\n",
-        "\tlet_go(journal), bcache_write_all(journal->place.device);\n"
+        "\tjournal_release_all(journal, false), bcache_write_all(journal->place.device);\n"
         "\tint error = write_transaction(journal);\n",
     ),
     Mutant(
