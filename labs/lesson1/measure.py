@@ -29,6 +29,7 @@ from labs.tools.course.measurement import (
     ended,
     finished,
     fit_line,
+    name_curves,
     new_plot,
     predictions,
     save_plot,
@@ -253,7 +254,7 @@ def finish(axes: Axes, steps: Sequence[int], quantity: str) -> None:
     axes.set(xlabel="sectors per call", ylabel=quantity)
     axes.set_xticks(steps, [str(step) for step in steps])
     axes.minorticks_off()
-    axes.legend(fontsize=9)
+    name_curves(axes)
 
 
 def report(phases: Mapping[str, int], rows: Sequence[ReadRow]) -> None:

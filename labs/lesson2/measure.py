@@ -25,6 +25,7 @@ from labs.tools.course.measurement import (
     command_line,
     ended,
     finished,
+    name_curves,
     new_plot,
     predictions,
     printed,
@@ -170,8 +171,7 @@ def plot_loss(axes: Axes, rows: Sequence[TickRow]) -> None:
         axes.loglog(hertz, [row.loss_percent for row in mine], "o", label=label)
     axes.set(xlabel="ticks a second, as programmed", ylabel="work lost, %")
     axes.axhline(100, color="grey", linewidth=0.5, linestyle=":", zorder=0)
-    axes.set_title("The tick tax", loc="left")
-    axes.legend(loc="lower right")
+    name_curves(axes, "The tick tax")
 
 
 def plot_delivered(axes: Axes, rows: Sequence[TickRow]) -> None:
@@ -181,7 +181,7 @@ def plot_delivered(axes: Axes, rows: Sequence[TickRow]) -> None:
         shares = [100 * row.ticks / row.programmed for row in mine]
         axes.semilogx([row.hz for row in mine], shares, "o-", linewidth=1, label=processor.name)
     axes.set(xlabel="ticks a second", ylabel="ticks delivered, %", ylim=(0, 110))
-    axes.legend(loc="lower left")
+    name_curves(axes, columns=2)
 
 
 def plot_trips(axes: Axes, trips: dict[str, int]) -> None:

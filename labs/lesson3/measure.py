@@ -28,6 +28,7 @@ from labs.tools.course.measurement import (
     ended,
     finished,
     fit_line,
+    name_curves,
     new_plot,
     predictions,
     printed,
@@ -183,8 +184,7 @@ def plot_calls(axes: Axes, calls: Sequence[NullCall]) -> None:
     axes.set_xticks(range(len(FORMS)), FORMS)
     axes.grid(visible=False, axis="x")
     axes.set(ylabel="instructions")
-    axes.set_title("A call that does nothing", loc="left")
-    axes.legend(loc="upper left")
+    name_curves(axes, "A call that does nothing", columns=3)
 
 
 def plot_model(axes: Axes, calls: Sequence[NullCall]) -> None:
@@ -199,20 +199,20 @@ def plot_model(axes: Axes, calls: Sequence[NullCall]) -> None:
     axes.invert_yaxis()
     axes.grid(visible=False, axis="y")
     axes.set(xlabel="cycles, by the model", xlim=(0, 1.2 * max(call.cycles for call in quiet)))
-    axes.legend(loc="lower right", fontsize=8)
+    name_curves(axes, columns=2)
 
 
 def plot_copies(axes: Axes, rows: Sequence[Copy]) -> None:
     """Cost against bytes, and what the price says."""
     price = price_of(rows)
     sizes = [row.bytes for row in rows if row.bytes]
-    axes.loglog(sizes, [price.of(size) for size in sizes], "-", color="grey", linewidth=1)
+    words = f"{price.call:.0f} a call, {price.byte:.3f} a byte, {price.page:.0f} a further page"
+    axes.loglog(
+        sizes, [price.of(size) for size in sizes], "-", color="grey", linewidth=1, label=words
+    )
     axes.loglog(sizes, [row.instructions for row in rows if row.bytes], "o", markersize=4)
     axes.set(xlabel="bytes that are read", ylabel="instructions")
-    words = (
-        f"{price.call:.0f} instructions, {price.byte:.3f} a byte, {price.page:.0f} a further page"
-    )
-    axes.set_title(words, loc="left", fontsize=10)
+    name_curves(axes)
 
 
 def report(calls: Sequence[NullCall], rows: Sequence[Copy]) -> None:

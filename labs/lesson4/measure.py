@@ -28,6 +28,7 @@ from labs.tools.course.measurement import (
     command_line,
     ended,
     finished,
+    name_curves,
     new_plot,
     predictions,
     printed,
@@ -281,8 +282,7 @@ def plot_switches(axes: Axes, rows: Sequence[SwitchRow]) -> None:
     axes.text(knee + 2, 28_000, f"{KERNEL_PAGES} + 2 x {knee} = {ENTRIES} entries", color="grey")
     axes.set(xlabel="pages that each thread touches", ylabel="cycles for each switch (model)")
     axes.set(yscale="log", xlim=(-3, SHOWN_PAGES), ylim=(100, 40_000))
-    axes.set_title("The price of a switch", loc="left")
-    axes.legend(loc="lower right")
+    name_curves(axes, "The price of a switch")
 
 
 def plot_quanta(axes: Axes, rows: Sequence[QuantumRow]) -> None:
@@ -292,8 +292,7 @@ def plot_quanta(axes: Axes, rows: Sequence[QuantumRow]) -> None:
         axes.semilogx([r.quantum_ms for r in mine], [r.useful_percent for r in mine], "o-",
                       markersize=3, linewidth=1, label=processor.name)  # fmt: skip
     axes.set(xlabel="length of a turn, ms", ylabel="work that is left, %", ylim=(0, 105))
-    axes.set_title("Useful work", loc="left")
-    axes.legend(loc="lower right")
+    name_curves(axes, "Useful work")
 
 
 def plot_delays(axes: Axes, rows: Sequence[DelayRow]) -> None:

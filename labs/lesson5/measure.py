@@ -24,6 +24,7 @@ from labs.tools.course.measurement import (
     command_line,
     ended,
     finished,
+    name_curves,
     new_plot,
     predictions,
     printed,
@@ -186,8 +187,7 @@ def plot_blocks(axes: Axes, rows: Rows) -> None:
     axes.semilogy([row["order"] for row in found], [row["blocks"] for row in found], "o",
                   label="this kernel")  # fmt: skip
     axes.set(xlabel="order", ylabel="aligned blocks that are wholly free", xlim=(-0.3, 10.3))
-    axes.set_title("Half of all pages are free", loc="left")
-    axes.legend(loc="upper right")
+    name_curves(axes, "Half of all pages are free", columns=2)
 
 
 def plot_requests(axes: Axes, rows: Rows) -> None:
@@ -196,8 +196,7 @@ def plot_requests(axes: Axes, rows: Rows) -> None:
         axes.loglog([row["free_percent"] for row in rows], [row[key] for row in rows], "o-",
                     markersize=3, linewidth=1, label=label)  # fmt: skip
     axes.set(xlabel="free pages, %", ylabel="instructions for one request")
-    axes.set_title("Four pages together", loc="left")
-    axes.legend(loc="upper right")
+    name_curves(axes, "Four pages together", columns=2)
 
 
 def plot_index(axes: Axes, rows: Rows) -> None:
@@ -206,8 +205,7 @@ def plot_index(axes: Axes, rows: Rows) -> None:
         axes.plot([row["free_percent"] for row in rows], [row[f"order_{order}"] for row in rows],
                   "o-", markersize=3, linewidth=1, label=f"order {order}")  # fmt: skip
     axes.set(xlabel="free pages, %", ylabel="unusable free space index", ylim=(-0.03, 1.05))
-    axes.set_title("Free, and of no use", loc="left")
-    axes.legend(loc="lower left")
+    name_curves(axes, "Free, and of no use", columns=len(INDEX_ORDERS))
 
 
 def report(blocks: Rows, requests: Rows, index: Rows) -> None:

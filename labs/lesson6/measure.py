@@ -38,6 +38,7 @@ from labs.tools.course.measurement import (
     command_line,
     ended,
     finished,
+    name_curves,
     new_plot,
     predictions,
     printed,
@@ -249,8 +250,7 @@ def plot_forks(axes: Axes, rows: Rows) -> None:
         axes.semilogy(share, [row[key] for row in rows], style, markersize=3, label=label)
     axes.axhline(SLOT, color="grey", linewidth=1, linestyle="-.", label="lesson 5: 4 MiB copied")
     axes.set(xlabel="pages that the child writes to, %", ylabel="fork + exit + wait, instructions")
-    axes.set_title(f"A fork with {PAGES} pages", loc="left")
-    axes.legend(loc="lower right", fontsize=8)
+    name_curves(axes, f"A fork with {PAGES} pages", columns=2)
 
 
 def plot_around(axes: Axes, rows: Rows) -> None:
@@ -259,8 +259,7 @@ def plot_around(axes: Axes, rows: Rows) -> None:
         axes.loglog([row["around"] for row in rows], [row[f"step_{step}"] for row in rows], "o-",
                     base=2, markersize=3, label=label)  # fmt: skip
     axes.set(xlabel="pages that a fault maps", ylabel="instructions for a page that is read")
-    axes.set_title("Fault-around", loc="left")
-    axes.legend(loc="lower left")
+    name_curves(axes, "Fault-around")
 
 
 def plot_reach(axes: Axes, rows: Rows, host: Sequence[tuple[int, float]]) -> None:
@@ -271,13 +270,11 @@ def plot_reach(axes: Axes, rows: Rows, host: Sequence[tuple[int, float]]) -> Non
     axes.semilogx(pages, [row["large"] for row in rows], "o-", markersize=3, base=2,
                   label=f"4 MiB, {LARGE} entries")  # fmt: skip
     axes.set(xlabel="pages of 4 KiB in the chase", ylabel="cycles for a read (model)")
-    axes.set_title("The reach of a TLB", loc="left")
     other = axes.twinx()
     other.semilogx(*zip(*host, strict=True), ":", color="grey", base=2, label="this computer, ns")
     other.set(ylabel="ns for a read (this computer)", ylim=(0, None))
     other.grid(visible=False)
-    lines = [*axes.get_lines(), *other.get_lines()]
-    axes.legend(lines, [line.get_label() for line in lines], loc="upper left", fontsize=8)
+    name_curves(axes, "The reach of a TLB", [*axes.get_lines(), *other.get_lines()], columns=2)
 
 
 def report(forks: Rows, touched: Sequence[dict], around: Rows, reach: Rows) -> None:

@@ -44,7 +44,7 @@ from labs.storage.report import (
     time_rows,
 )
 from labs.storage.run import experiment_of, measured, parser_of
-from labs.tools.course.measurement import MeasurementError, Question, predictions
+from labs.tools.course.measurement import MeasurementError, Question, predictions, write_columns
 from labs.tools.machine.command import typed_path
 from labs.tools.machine.run import guarded, is_terminal
 
@@ -117,14 +117,14 @@ def plot_times(figures: Sequence[Figures], predicted: Mapping[str, float]) -> Fi
             (times, [f.ms_per_read for f in figures], lambda p: p.ms_per_read),
             (sectors, [f.sectors_per_request for f in figures], lambda p: p.sectors_per_request),
         ):
-            bars = axes.barh(names, values, color=colors, alpha=0.75)
-            axes.bar_label(bars, [f"{value:.2f}" for value in values], padding=8, fontsize=8)
+            axes.barh(names, values, color=colors, alpha=0.75)
+            for row, value in enumerate(values):
+                write_columns(axes, row, f"{value:.2f}", points=36)
             axes.plot(
                 [published(p) for p in PUBLISHED.values()], list(PUBLISHED), "kD", markersize=4,
                 label="published 2010 已发表", linestyle="none",
             )  # fmt: skip
             axes.invert_yaxis()
-            axes.margins(x=0.18)
             axes.grid(visible=False, axis="y")
         draw_prediction(times, figures, predicted)
         times.set_xlabel(both("ms for a read (disk model)", "每次读的毫秒数 (磁盘模型)"))

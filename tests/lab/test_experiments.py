@@ -82,7 +82,8 @@ def test_a_figure_has_its_unit_in_the_right_number():
 
 
 def test_flaws_of_a_picture_are_seen():
-    """A person would see them, too: text on text, beyond the rim, a legend over a curve."""
+    """A person would see them, too: text on text or on a curve, beyond the rim, a legend over a
+    curve."""
 
     def picture(spoil):
         with plotting():
@@ -97,6 +98,10 @@ def test_flaws_of_a_picture_are_seen():
     assert picture(lambda axes: axes.set_xticks([1, 1.01], ["long", "longer"])) == [
         "'long' lies on 'longer'"
     ]
+    for at, style in ((1.5, "o"), (1, "o-")):
+        assert picture(lambda axes, at=at, style=style: (
+            axes.plot([at, 2], [1.5, 1.5], style), axes.text(1.4, 1.5, "in the middle", va="center")
+        )) == ["a curve goes through 'in the middle'"]  # fmt: skip
     assert picture(lambda axes: axes.set_ylabel("x" * 99)) == [f"'{'x' * 99}' leaves the picture"]
 
 

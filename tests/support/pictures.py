@@ -1,5 +1,5 @@
-"""What a person would complain of in a picture: text that leaves it or lies on other text, and a
-legend that covers the curves."""
+"""What a person would complain of in a picture: text that leaves it, lies on other text or on a
+curve, and a legend that covers the curves."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from itertools import combinations
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
@@ -33,7 +34,20 @@ def flaws(figure: Figure) -> list[str]:
         legend = axes.get_legend()
         if legend and shared(legend.get_window_extent(), axes.get_window_extent()):
             found.append(f"the legend of '{axes.get_ylabel()}' covers its picture")
+        for text in axes.texts:
+            box = text.get_window_extent()
+            if text.get_text() and any(goes_through(line, box) for line in axes.lines):
+                found.append(f"a curve goes through '{text.get_text()}'")
     return found
+
+
+def goes_through(curve: Line2D, box: Bbox) -> bool:
+    """Whether its line or one of its markers does."""
+    path = curve.get_transform().transform_path(curve.get_path())
+    if curve.get_linestyle() != "None" and path.intersects_bbox(box, filled=False):
+        return True
+    around = box.padded(curve.get_markersize() / 2 * curve.figure.dpi / 72)
+    return curve.get_marker() != "None" and any(around.contains(*at) for at in path.vertices)
 
 
 def inside(box: Bbox, whole: Bbox) -> bool:

@@ -18,30 +18,47 @@ from labs.lesson1 import measure as measure_boot
 from labs.lesson2 import measure as measure_ticks
 from labs.lesson3 import measure as measure_calls
 from labs.tools.course.handed_in import MEASUREMENT, read_measurement, sources_of
-from labs.tools.course.measurement import MeasurementError, Question, fit_line, write_csv
+from labs.tools.course.measurement import (
+    MeasurementError,
+    Question,
+    fit_line,
+    plot_predictions,
+    write_csv,
+)
 from labs.tools.debugging.stamps import NotReachedError, instructions_to
 from labs.tools.machine import qemu_command
 from labs.tools.machine.bounded import run_within
 from labs.tools.machine.machine import run
 from labs.tools.machine.qemu_command import Config
 from tests.support.building import WHOLE, shared_folder
+from tests.support.pictures import flaws
 from tests.tree.test_handouts import ROOT, built
 
 pytestmark = pytest.mark.slow
 
 SECONDS = 300
+LOOKED_AT = """
+from labs.tools.course import measurement
+from tests.support.pictures import flaws
+def look(figure, path, save=measurement.save_plot):
+    save(figure, path)
+    figure.set_layout_engine("none")  # all has its place now, and keeps it
+    if found := flaws(figure):
+        raise SystemExit(f"{path.name}: {found}")
+measurement.save_plot = measure.save_plot = look
+"""
 STEPS = [1, 2, 4, 8, 16, 32, 64, 127] if WHOLE else [1, 4, 16, 64, 127]
 SECTORS = measure_boot.KERNEL_BYTES // 512 if WHOLE else 4 * 127
 
 
 def measured(lesson: int, out: Path, less: str = "") -> dict[str, bytes]:
-    """Runs a measurement as make does; returns the files that it writes. less: lines of Python
-    that make `measure` shorter, but with WHOLE=yes."""
+    """Runs a measurement as make does, and looks at its plots; returns the files that it writes.
+    less: lines of Python that make `measure` shorter, but with WHOLE=yes."""
     module = f"labs.lesson{lesson}.measure"
     questions = importlib.import_module(module).QUESTIONS
-    code = f"from labs.lesson{lesson} import measure\n{less}\nraise SystemExit(measure.main())"
-    how = ["-c", code] if less and not WHOLE else ["-m", module]
-    command = [sys.executable, *how, "--build", str(built(lesson))]
+    code = f"from labs.lesson{lesson} import measure\n{'' if WHOLE else less}\n{LOOKED_AT}"
+    command = [sys.executable, "-c", f"{code}raise SystemExit(measure.main())"]
+    command += ["--build", str(built(lesson))]
     command += ["--predict", " ".join(str(10 * i) for i in range(len(questions)))]
     done = run_within(
         [*command, "--out", str(out), "--hand-in", str(out)],
@@ -327,3 +344,21 @@ def test_bytes_cost_a_quarter(calls) -> None:
 def test_calls_have_a_picture(calls) -> None:
     """That figures come out twice is tried with lesson 2's, and for each lesson by the grader."""
     assert ElementTree.fromstring(calls["calls.svg"]).tag.endswith("svg")
+
+
+# ---- the picture of predictions -----------------------------------------------------------------
+
+
+def test_predictions_have_one_scale():
+    """How far off is the same for large figures and small ones; what is beyond has its arrow."""
+    cases = {"right": (2048, 2048), "three": (6144, 2048), "small": (0.3, 0.1), "none": (5, 0),
+             "nothing": (0, 0), "far": (1, 1e6), "below": (-3, 3)}  # fmt: skip
+    questions = [Question(key, "How much?", "instructions") for key in cases]
+    predicted, results = ({key: pair[at] for key, pair in cases.items()} for at in (0, 1))
+    figure = plot_predictions(questions, predicted, results)
+    assert flaws(figure) == []
+    assert "1,000,000" in [text.get_text() for text in figure.axes[0].texts]
+    marks = [line for line in figure.axes[0].lines if line.get_marker() != "None"]
+    assert [(round(float(mark.get_xdata()[0]), 6), mark.get_marker()) for mark in marks] == [
+        (1, "o"), (3, "o"), (3, "o"), (100, ">"), (1, "o"), (0.01, "<"), (0.01, "<")
+    ]  # fmt: skip

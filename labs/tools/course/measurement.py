@@ -24,6 +24,8 @@ from labs.tools.machine.qemu_command import Config, ConfigError
 from labs.tools.machine.result import GuestFailure
 
 if TYPE_CHECKING:  # it takes half a second, and the grader draws nothing
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 # The same figures give the same file: no date, no random names, and text that stays text.
@@ -41,6 +43,9 @@ STYLE = {
 
 
 SHOWN = 100  # characters of a line
+FARTHEST = 100
+"""Times too much, or too little, that the picture of predictions has room for."""
+TIMES_OFF = {0.01: "1/100", 0.1: "1/10", 1 / 3: "1/3", 1: "right", 3: "3", 10: "10", 100: "100"}
 
 
 @dataclass(frozen=True)
@@ -142,7 +147,7 @@ def finished(
     print(f"\n{'':<50} {'prediction':>12} {'result':>12}")
     for number, each in enumerate(questions, 1):
         name = f"{number}. {each.key.replace('_', ' ')}, {each.unit}"
-        print(f"{name:<50} {predicted[each.key]:>12,.6g} {results[each.key]:>12,.6g}")
+        print(f"{name:<50} {digits(predicted[each.key]):>12} {digits(results[each.key]):>12}")
     save_plot(plot_predictions(questions, predicted, results), options.out / "prediction.svg")
     sources = handed_in.sources_of(ROOT, lesson)
     figures = figures_of(sources)
@@ -152,6 +157,11 @@ def finished(
     name = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
     print(f"\nBoth are drawn in {options.out}/prediction.svg. Hand in {name};")
     print("after a change of your kernel, measure again.")
+
+
+def digits(figure: float) -> str:
+    """A figure with the digits that say something, and no exponent where 9 digits do."""
+    return f"{figure:,.0f}" if 1e5 <= abs(figure) < 1e9 else f"{figure:,.6g}"
 
 
 @contextmanager
@@ -164,21 +174,55 @@ def new_plot(width: float, height: float) -> Iterator[Figure]:
         yield Figure(figsize=(width, height), layout="constrained")
 
 
+def name_curves(
+    axes: Axes, title: str = "", curves: Sequence[Artist] = (), columns: int = 1
+) -> None:
+    """What the curves are, and the picture's title, above the picture: they cover nothing there."""
+    curves = curves or axes.get_legend_handles_labels()[0]
+    axes.legend(handles=curves, ncols=columns, loc="lower left", bbox_to_anchor=(0, 1), fontsize=9,
+                title=title, title_fontsize=12, alignment="left", borderaxespad=0.2)  # fmt: skip
+
+
 def plot_predictions(
     questions: Sequence[Question], predicted: Mapping[str, float], results: Mapping[str, float]
 ) -> Figure:
-    """A picture a question: the prediction and the result."""
-    with new_plot(2.2 * len(questions) + 1, 3) as figure:
-        pictures = figure.subplots(1, len(questions), squeeze=False)[0]
-        for axes, each in zip(pictures, questions, strict=True):
-            heights = [predicted[each.key], results[each.key]]
-            bars = axes.bar(["prediction", "result"], heights, color=["C1", "C0"], width=0.6)
-            axes.bar_label(bars, [f"{height:,.4g}" for height in heights])
-            axes.set_axisbelow(True)
-            axes.set_title(each.key.replace("_", " "), loc="left")
-            axes.set(ylabel=each.unit)
-            axes.margins(y=0.15)
+    """A line a question: how many times its result a prediction is. The scale is the same for all
+    questions and lessons, so that right looks right, and wrong by three is as far off in each."""
+    with new_plot(9, 0.35 * len(questions) + 1.3) as figure:
+        axes = figure.subplots()
+        axes.axvline(1, color="C0", linewidth=1)
+        write_columns(axes, -1, "prediction", "result")
+        for row, each in enumerate(questions):
+            expected, seen = predicted[each.key], results[each.key]
+            off = times_off(expected, seen)
+            place = min(max(off, 1 / FARTHEST), FARTHEST)
+            mark = "o" if place == off else "<" if off < 1 else ">"
+            axes.plot([1, place], [row, row], "-", color="C1", linewidth=1)
+            axes.plot([place], [row], mark, color="C1")
+            write_columns(axes, row, digits(expected), digits(seen))
+        axes.set(xscale="log", xlim=(0.8 / FARTHEST, 1.25 * FARTHEST), ylim=(len(questions), -0.6))
+        axes.set_xticks(list(TIMES_OFF), list(TIMES_OFF.values()))
+        axes.minorticks_off()
+        names = [f"{each.key.replace('_', ' ')}, {each.unit}" for each in questions]
+        axes.set_yticks(range(len(questions)), names)
+        axes.grid(visible=False, axis="y")
+        axes.set(xlabel="your prediction, as a multiple of the result")
     return figure
+
+
+def write_columns(axes: Axes, row: int, *words: str, points: int = 70) -> None:
+    """Words on the right of a picture, in columns so wide, level with a row of it: no curve and no
+    marker comes there."""
+    for column, word in enumerate(words, 1):
+        axes.annotate(word, (1, row), (points * column, 0), ("axes fraction", "data"),
+                      "offset points", ha="right", va="center")  # fmt: skip
+
+
+def times_off(expected: float, seen: float) -> float:
+    """A prediction as a multiple of the result. Of nothing, only nothing is a multiple."""
+    if expected == seen:
+        return 1
+    return expected / seen if seen else math.copysign(math.inf, expected)
 
 
 def write_csv(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
