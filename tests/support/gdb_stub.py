@@ -17,6 +17,7 @@ from labs.tools.machine.bounded import Patience
 
 PACKET = re.compile(rb"\$([^#]*)#..", re.DOTALL)
 POLL_SECONDS = 0.2
+MOMENT = 0.2  # seconds
 START_SECONDS = 60
 IDLE_SECONDS = 8  # of real time in which QEMU could have worked and had nothing to do
 
@@ -31,6 +32,8 @@ class GdbStub:
     def __init__(self, path: Path, process: subprocess.Popen[bytes]) -> None:
         self._process = process
         self._received = b""
+        self._owed = b""  # an acknowledgement, which goes out with the next packet
+        self._looked = self._busy = 0.0  # when that was asked, and QEMU's processor time
         # The packets so far, and what was put into memory (address, data) without one: so another
         # machine can do the same.
         self.sent: list[str | tuple[int, bytes]] = []
@@ -50,11 +53,13 @@ class GdbStub:
         """Sends a packet."""
         self.sent.append(request)
         data = request.encode()
-        self._stream.sendall(b"$%s#%02x" % (data, sum(data) & 0xFF))
+        self._stream.sendall(b"%s$%s#%02x" % (self._owed, data, sum(data) & 0xFF))
+        self._owed = b""
 
     def interrupt(self) -> str:
         """Makes the guest stand still, and returns why it does: it may have stopped before."""
-        self._stream.sendall(b"\x03")
+        self._stream.sendall(self._owed + b"\x03")
+        self._owed = b""
         return self.receive(START_SECONDS)
 
     def receive(self, seconds: float) -> str:
@@ -72,12 +77,16 @@ class GdbStub:
             if busy - first > seconds or idle > IDLE_SECONDS:
                 raise TimeoutError
         self._received = self._received[match.end() :]
-        self._stream.sendall(b"+")
+        self._owed = b"+"
         return match[1].decode()
 
     def processor_seconds(self) -> float:
-        """For how long QEMU has kept a processor."""
-        return processor_times(self._process.pid)[0]
+        """For how long QEMU has kept a processor, up to a moment ago: looking takes longer than
+        most requests."""
+        now = time.monotonic()
+        if now - self._looked > MOMENT:
+            self._looked, self._busy = now, processor_times(self._process.pid)[0]
+        return self._busy
 
     def _take(self) -> bool:
         """Adds what arrives within a moment; False when there is nothing. Raises StubGone."""

@@ -15,6 +15,9 @@ import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from labs.tools.machine.monitor import PM_TIMER_HERTZ, PM_TIMER_MASK, PM_TIMER_PORT
+from labs.tools.machine.symbols import KERNEL_BASE
+from tests.support.guest_memory import NotMapped
 from tests.support.remote import CALL_SECONDS, INTERRUPTS, MASK, SCRATCH, TEXT_AREA, WORD, Guest
 from tests.support.told import fail
 
@@ -23,9 +26,12 @@ APART = 0x100  # bytes from one place to the next
 CALL_BYTES = 8  # from a call to the address that it returns to, at most
 ROOM = 0x200  # of the stack, left between a function and who is below it
 PARAMETERS = 4  # that a function of the test can have
+PAGE, ENTRIES = 4096, 1024  # bytes; of a table
+PRESENT, LARGE = 0x01, 0x80  # of an entry
 PANIC_ROOM = 400  # bytes of a panic's message
 MOST_STEPS = 5000
 MASKS = (0x21, 0xA1)  # of the interrupt controllers
+OFTEN = ((0x43, 0x34), (0x40, 12), (0x40, 0))  # the PIT interrupts every 10 microseconds
 TEST = "the test"
 
 Handler = Callable[..., int | None]
@@ -44,6 +50,7 @@ class Outside:
         self.enabled = 0  # were interrupts, when the last call came back, called us, or panicked?
         self._now = guest.registers()  # from here on it calls
         self._places: dict[str, int] = {}
+        self._pages: dict[int, int] = {}  # of stacks: where in the direct map they are
         self._served: dict[int, Handler] = {}
         self._watched: dict[int, Handler] = {}
         for port in MASKS:
@@ -52,8 +59,13 @@ class Outside:
     # Memory
 
     def words(self, address: int, count: int) -> tuple[int, ...]:
-        """This many times 32 bits of the direct map."""
-        return struct.unpack(f"<{count}I", self.guest.data(address, WORD * count))
+        """This many times 32 bits: of the direct map, or of a stack of the kernel's."""
+        length = WORD * count
+        try:
+            data = self.guest.data(address, length)
+        except NotMapped:
+            data = b"".join(self.guest.data(*each) for each in self._pieces(address, length))
+        return struct.unpack(f"<{count}I", data)
 
     def word(self, place: int | str) -> int:
         """32 bits at an address, or of a variable."""
@@ -61,7 +73,35 @@ class Outside:
 
     def set_word(self, place: int | str, value: int) -> None:
         """Changes them."""
-        self.guest.put_data(self.guest.address(place), struct.pack("<I", value & MASK))
+        self._put(self.guest.address(place), struct.pack("<I", value & MASK))
+
+    def _put(self, address: int, data: bytes) -> None:
+        """Changes memory of the direct map, or of a stack of the kernel's."""
+        try:
+            self.guest.put_data(address, data)
+        except NotMapped:
+            for place, length in self._pieces(address, len(data)):
+                self.guest.put_data(place, data[:length])
+                data = data[length:]
+
+    def _pieces(self, address: int, length: int) -> Iterator[tuple[int, int]]:
+        """Where in the direct map pages from elsewhere are, and how many bytes of each."""
+        while length > 0:
+            here = min(length, PAGE - address % PAGE)
+            yield self._page(address & -PAGE) + address % PAGE, here
+            address, length = address + here, length - here
+
+    def _page(self, page: int) -> int:
+        """The page in the direct map, by the page tables; asked for once. Raises NotMapped."""
+        if page not in self._pages:
+            entry = self.guest.dump()["CR3"]
+            for shift in (22, 12):
+                table = KERNEL_BASE + (entry & -PAGE)
+                entry = self.word(table + (page >> shift) % ENTRIES * WORD)
+                if entry & (PRESENT | LARGE) != PRESENT:
+                    raise NotMapped(f"no memory at {page:#x}")
+            self._pages[page] = KERNEL_BASE + (entry & -PAGE)
+        return self._pages[page]
 
     # Calls
 
@@ -110,6 +150,22 @@ class Outside:
             count += 1
         return count, self._end(before)
 
+    def price(self, nanoseconds: int, function: str, *arguments: int) -> tuple[int, int]:
+        """The same for a function that takes many thousands of instructions, of so many nanoseconds
+        of QEMU's clock each: how many it takes, two thousand more at most, and EAX. The PM timer,
+        which no guest can set, is asked by QEMU's monitor while the guest stands still. When the
+        guest stops, QEMU's clock goes on to what it waits for next: that is the PIT, very soon. A
+        kernel that makes the PIT slower makes itself dearer."""
+        for port, value in OFTEN:
+            self.guest.out8(port, value)
+        before = self.guest.in32(PM_TIMER_PORT)
+        result = self.call(function, *arguments)
+        after = self.guest.in32(PM_TIMER_PORT)
+        if before == after or after > PM_TIMER_MASK:
+            fail(f"{function}: the PM timer does not advance")
+        ticks = after - before & PM_TIMER_MASK
+        return int(ticks * 1e9 / PM_TIMER_HERTZ / nanoseconds), result
+
     def _words(self, function: str | int) -> str:
         """A function's name."""
         if isinstance(function, str):
@@ -124,7 +180,7 @@ class Outside:
         back = self.place(by)
         stack = (self._now["esp"] - ROOM - WORD * len(arguments) & -16) - WORD
         words = [word & MASK for word in (back, *arguments)]
-        self.guest.write(stack, struct.pack(f"<{len(words)}I", *words))
+        self._put(stack, struct.pack(f"<{len(words)}I", *words))
         flags = ALWAYS_SET | (INTERRUPTS if enabled else 0)
         where = self.guest.address(function)
         self.guest.put(self._now | {"esp": stack, "eip": where, "eflags": flags, "eax": eax})
@@ -159,7 +215,7 @@ class Outside:
     def _stopped(self, here: int) -> None:
         """On the way back, at a place that somebody waits for."""
         now, outer = self.guest.registers(), self._now
-        back, *parameters = self.guest.read_words(now["esp"], 1 + PARAMETERS)
+        back, *parameters = self.words(now["esp"], 1 + PARAMETERS)
         if here in self._watched:
             self._watched[here](*parameters)
             if self.guest.linear() == here:

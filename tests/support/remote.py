@@ -103,6 +103,7 @@ class Guest:
         self._directory = directory
         self._breakpoints: set[int] = set()
         self._free_text = TEXT_AREA
+        self._now: dict[str, int] | None = None  # the registers, where they are known
         self.symbols = symbols_of(config.kernel)
         self.more_symbols: list[Symbols] = []  # of code that a test has put beside the kernel
 
@@ -110,8 +111,11 @@ class Guest:
 
     def registers(self) -> dict[str, int]:
         """The general registers, EIP, EFLAGS and the selectors."""
-        data = bytes.fromhex(self._stub.ask("g")[: 2 * WORD * len(REGISTERS)])
-        return dict(zip(REGISTERS, struct.unpack(f"<{len(REGISTERS)}I", data), strict=True))
+        if self._now is None:
+            data = bytes.fromhex(self._stub.ask("g")[: 2 * WORD * len(REGISTERS)])
+            words = struct.unpack(f"<{len(REGISTERS)}I", data)
+            self._now = dict(zip(REGISTERS, words, strict=True))
+        return dict(self._now)
 
     def set(self, **values: int) -> None:
         """Sets registers: set(eax=1, eflags=0x402). A selector brings its descriptor with it."""
@@ -119,13 +123,13 @@ class Guest:
 
     def put(self, every: Mapping[str, int]) -> None:
         """Sets all of what registers() has."""
-        words = (every[name] & MASK for name in REGISTERS)
+        words, self._now = (every[name] & MASK for name in REGISTERS), None
         answer = self._stub.ask("G" + struct.pack(f"<{len(REGISTERS)}I", *words).hex())
         assert answer == "OK", f"QEMU does not set the registers: {answer}"
 
     def set_control(self, name: str, value: int) -> None:
         """Sets cr0, cr2, cr3 or cr4."""
-        packet = f"P{CONTROL[name]:x}={value.to_bytes(WORD, 'little').hex()}"
+        packet, self._now = f"P{CONTROL[name]:x}={value.to_bytes(WORD, 'little').hex()}", None
         assert self._stub.ask(packet) == "OK"
         assert self.dump()[name.upper()] == value
 
@@ -274,6 +278,7 @@ class Guest:
 
     def _continue(self, seconds: float, goal: str) -> str:
         """Runs to a stop, and returns its signal."""
+        self._now = None
         self._stub.send("c")
         try:
             left = MACHINE_SECONDS - self._stub.processor_seconds()
@@ -306,6 +311,7 @@ class Guest:
 
     def step(self) -> None:
         """One instruction; no interrupt comes in between."""
+        self._now = None
         self._stub.ask("s")
 
     def finish(self, seconds: float = CALL_SECONDS) -> str:
