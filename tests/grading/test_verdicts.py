@@ -10,7 +10,7 @@ import pytest
 from labs.tools.course.exercises import ROOT, every_lesson, name_of, of_lesson
 
 KINDS = ("calls", "screen", "code", "process")
-IN_THE_GUEST = re.compile(r"\b(memory_code|threads|space_code|area_code|spaces)\(lab")
+IN_THE_GUEST = re.compile(r"\b(memory_code|threads)\(lab")
 VERDICTS = tomllib.loads((ROOT / "tests/verdicts.toml").read_text())
 
 

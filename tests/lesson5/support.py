@@ -19,7 +19,6 @@ from functools import cached_property
 from typing import TypeVar
 
 from labs.tools.grading.lab import Lab
-from labs.tools.machine.monitor import PM_TIMER_HERTZ, PM_TIMER_MASK
 from labs.tools.machine.symbols import KERNEL_BASE, Symbols
 from tests.lesson4.support import MASK, code, fail, require_untouched
 from tests.support.outside import INTERRUPTS, Outside
@@ -42,12 +41,11 @@ START = "page_array_initialize"  # the kernel can print and panic, and knows the
 class Run:
     """Code of a test in a stopped kernel, whose functions are called one by one."""
 
-    def __init__(self, guest: Guest, symbols: Symbols, image: bytes, mode: str) -> None:
+    def __init__(self, guest: Guest, symbols: Symbols, image: bytes) -> None:
         self.guest = guest
         self.symbols = symbols
         self._size = len(image)
         self._code = image[: self.address("code_end") - self.address("begin")]
-        self._nanoseconds = NANOSECONDS[mode]
 
     def address(self, name: str) -> int:
         """Where a name of the test's code, or of the kernel, is."""
@@ -90,30 +88,6 @@ class Run:
             fail(f"the kernel writes to memory that is not its own, at {place:#x}")
         self.guest.write(place, kept)
 
-    def price(self, name: str, *arguments: int, words: str = "") -> tuple[int, int]:
-        """The same; how many instructions it takes, some dozens more or less, and EAX. What the PM
-        timer has, which no guest can set, goes out before and after, and cannot be taken back."""
-        said, place = len(self.guest.said_bytes()), self.address(name)
-        result = self.call("priced", place, *arguments, words=words or name)
-        clock = self.guest.said_bytes()[said:]
-        before, after = (int.from_bytes(each, "little") for each in (clock[:3], clock[-3:]))
-        if len(clock) < 6 or before == after:
-            fail(f"{name}: the PM timer does not advance, or does not reach the serial line")
-        ticks = (after - before) & PM_TIMER_MASK
-        return int(ticks * 1e9 / PM_TIMER_HERTZ / self._nanoseconds), result
-
-    def mean_price(self, function: str, calls: Sequence[Sequence[int]], most: int) -> float:
-        """The mean number of instructions of some calls of the kernel's function, made in steps
-        while the test is hidden. Fails where one takes ten times as many as `most`."""
-        counts = []
-        with self.hidden():
-            for arguments in calls:
-                count, _ = self.guest.call_in_steps(function, *arguments, most=10 * most)
-                if count > 10 * most:
-                    fail(f"{function}: expected about {most} instructions, seen ten times as many")
-                counts.append(count)
-        return sum(counts) / len(counts)
-
 
 NANOSECONDS = {"icount": 8, "slower": 16}  # of guest time, an instruction
 STACK_LEFT = 0x800  # of the stack, which the test's functions may have used
@@ -125,7 +99,7 @@ def memory_code(lab: Lab, source: str, place: str = START, **fields: object) -> 
     image, symbols = code(lab, source)
     with stopped(lab, place, **fields) as guest:
         guest.more_symbols.append(symbols)
-        run = Run(guest, symbols, image, lab.mode)
+        run = Run(guest, symbols, image)
         guest.write(run.address("begin"), image)
         yield run
 

@@ -1,4 +1,5 @@
-"""Exercise 6.2: operations on areas, and a model of what they make: for each page what is there."""
+"""Exercise 6.2: operations on areas, made one after the other from outside, and a model of what
+they make: for each page what is there. Memory for areas, and their objects, are the test's."""
 
 from __future__ import annotations
 
@@ -11,25 +12,33 @@ from random import Random
 
 from labs.tools.grading.lab import Lab
 from tests.lesson4.support import signed
-from tests.lesson6.support import ENOMEM, PAGE, Run, areas_of, instead, space_code
-from tests.support.told import fail
+from tests.lesson5.support import outside
+from tests.lesson6.spaces import START, Spaces
+from tests.lesson6.support import ENOMEM, PAGE, areas_of, entries
+from tests.support.met import Met
+from tests.support.remote import Guest
+from tests.support.told import expect, fail
 
-SOURCE = "tests/lesson6/memory/areas.c"
 BASE = 0x40400000 - 128 * PAGE  # across the border of two tables
 WINDOW = 256  # pages
 OBJECTS = 3
-AT_ONCE = 400  # operations
+OBJECT_BYTES, OPS_BYTES = 12, 28
 NAMES = ("area_put", "area_cut", "area_protect", "a page", "area_find", "area_from", "area_gap")
 PUT, CUT, PROTECT, TOUCH, FIND, FROM, GAP = range(7)
-OPERATION = struct.Struct("<7I")
-FNV, MASK = 16777619, 0xFFFFFFFF
 PRESENT, WRITE, THERE = 1, 2, 4
+SPACE_SIZE = 20  # of size in struct space
+JUNK = b"\xcc"
+CASES = (
+    *("a cut in the middle of an area", "a change over several areas"),
+    *("three areas become one", "neighbours whose pages do not continue stay apart"),
+    *("no memory for an area", "pages go with what is cut", "pages lose a right"),
+)
 AreaRow = tuple[int, int, int, int, int]  # start, end, flags, object, index
 
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation, as the C code has it. fails: the n-th object for an area cannot be had."""
+    """One operation. fails: the n-th object for an area cannot be had."""
 
     what: int
     start: int
@@ -38,12 +47,6 @@ class Operation:
     object: int = 0
     index: int = 0
     fails: int = 0
-
-    def packed(self) -> bytes:
-        """Its words."""
-        return OPERATION.pack(
-            self.what, self.start, self.end, self.flags, self.object, self.index, self.fails
-        )
 
     def __str__(self) -> str:
         name = NAMES[self.what]
@@ -134,16 +137,6 @@ class Model:
             start = taken[0] - length
         return 0
 
-    def digest(self) -> int:
-        """The number that the C code makes of areas and entries."""
-        value = 0
-        for area in self.areas():
-            for word in (*area, 1):
-                value = (value ^ word) * FNV & MASK
-        for i in range(WINDOW):
-            value = (value ^ self.entries.get(BASE + i * PAGE, 0)) * FNV & MASK
-        return value
-
 
 def continues(lower: Place, upper: Place) -> bool:
     """Whether two neighbours are one area."""
@@ -151,35 +144,119 @@ def continues(lower: Place, upper: Place) -> bool:
     return same and (not lower.object or lower.index + 1 == upper.index)
 
 
+class Areas(Spaces):
+    """A space's areas, and three objects of the test's own."""
+
+    def __init__(self, guest: Guest) -> None:
+        super().__init__(guest)
+        self.fails_in = 0  # the n-th object for an area from now on cannot be had; 0: each can
+        self.out = 0  # objects for areas that are handed out
+        self.references = [0] * (OBJECTS + 1)
+        self.meanwhile: Operation | None = None  # by another thread, while an object is released
+        self._space = 0
+        self._unused: list[int] = []
+        self.objects = [0, *(self.room(OBJECT_BYTES) for _ in range(OBJECTS))]  # 0 is none
+        served = (("hold", self._hold), ("release", self._release))
+        places = [self.kernel.serve(self.kernel.place(f"the object's {n}"), h) for n, h in served]
+        self._ops = self.room(OPS_BYTES)
+        self.guest.put_data(self._ops, struct.pack("<4I", 0, 0, *places))
+
+    def own_pool(self) -> None:
+        """From here on memory for areas comes from the test."""
+        self.kernel.serve(self.guest.address("pool_alloc"), self._alloc)
+        self.kernel.serve(self.guest.address("pool_free"), self._free)
+
+    def begin(self) -> int:
+        """A space without an area, and objects that no area has."""
+        for address in self.objects[1:]:
+            words = struct.pack("<3I", self._ops, address + 4, address + 4)
+            self.guest.put_data(address, words)
+        self.references = [0] * (OBJECTS + 1)
+        self.out = self.fails_in = 0
+        self._space = self.empty_space()
+        return self._space
+
+    def _alloc(self, pool: int, *_: int) -> int:
+        if self.fails_in:
+            self.fails_in -= 1
+            if not self.fails_in:
+                return 0
+        self.out += 1
+        size = self.kernel.word(pool)
+        address = self._unused.pop() if self._unused else self.room(size)
+        self.guest.put_data(address, bytes(size))
+        return address
+
+    def _free(self, pool: int, address: int, *_: int) -> None:
+        self.out -= 1
+        self.guest.put_data(address, JUNK * self.kernel.word(pool))
+        self._unused.append(address)
+
+    def _number(self, address: int) -> int:
+        if address not in self.objects[1:]:
+            fail(f"an operation of an object gets {address:#x}, which is no object")
+        return self.objects.index(address)
+
+    def _hold(self, address: int, *_: int) -> None:
+        self.references[self._number(address)] += 1
+
+    def _release(self, address: int, *_: int) -> None:
+        number, each = self._number(address), self.meanwhile
+        self.references[number] -= 1
+        if each and not self.references[number]:
+            self.meanwhile = None
+            self.perform(self._space, each)
+
+    def put_of(self, space: int, start: int, end: int, flags: int, of: int, index: int) -> int:
+        """area_put, of an object by its number."""
+        return self.put_area(space, start, end, flags, self.objects[of], index)
+
+    def perform(self, space: int, each: Operation) -> int:
+        """An operation; what it returns: for a search, where an area starts."""
+        if each.what == PUT:
+            form = each.flags, each.object, each.index
+            return signed(self.put_of(space, each.start, each.end, *form))
+        if each.what == CUT:
+            return signed(self.call("area_cut", space, each.start, each.end))
+        if each.what == PROTECT:
+            return signed(self.call("area_protect", space, each.start, each.end, each.flags))
+        if each.what == TOUCH:
+            return int(self.map_page(space, each.start, each.flags & WRITE) != 0)
+        if each.what == GAP:
+            return self.call("area_gap", space, each.start, each.end, each.index)
+        area = self.call(NAMES[each.what], space, each.start)
+        return self.kernel.word(area + 8) if area else 0
+
+
 @contextmanager
-def area_code(lab: Lab) -> Iterator[Run]:
+def area_code(lab: Lab) -> Iterator[Areas]:
     """A kernel whose areas come from the test, which counts them."""
-    with space_code(lab, SOURCE) as run:
-        for name in ("pool_alloc", "pool_free"):
-            instead(run, name, f"own_{name}")
+    with outside(lab, Areas, START) as run:
+        run.own_pool()
         yield run
 
 
-def begin(run: Run) -> int:
+def begin(run: Areas) -> int:
     """A space without an area."""
-    return run.call("begin_areas", BASE)
+    return run.begin()
 
 
-def put(run: Run, space: int, first: int, end: int, flags: int, of: int = 0, index: int = 0) -> int:
+def put(
+    run: Areas, space: int, first: int, end: int, flags: int, of: int = 0, index: int = 0
+) -> int:
     """area_put from one page to another, counted from BASE, of an object (0: none)."""
-    return signed(
-        run.call("put_area", space, BASE + first * PAGE, BASE + end * PAGE, flags, of, index)
-    )
+    place = BASE + first * PAGE, BASE + end * PAGE
+    return signed(run.put_of(space, *place, flags, of, index))
 
 
-def cut(run: Run, space: int, first: int, end: int) -> int:
+def cut(run: Areas, space: int, first: int, end: int) -> int:
     """area_cut."""
     return signed(run.call("area_cut", space, BASE + first * PAGE, BASE + end * PAGE))
 
 
-def seen_areas(run: Run, space: int) -> list[AreaRow]:
+def seen_areas(run: Areas, space: int) -> list[AreaRow]:
     """The areas in the kernel, as Model.areas has them."""
-    numbers = {run.call("object_at", number): number for number in range(OBJECTS + 1)}
+    numbers = {address: number for number, address in enumerate(run.objects)}
     return [
         (each.start, each.end, each.flags, of, each.index if of else 0)
         for each in areas_of(run, space)
@@ -197,7 +274,7 @@ def in_words(areas: Sequence[AreaRow]) -> str:
     return ", ".join([*texts, *more]) or "none"
 
 
-def require_areas(run: Run, space: int, model: Model, when: str) -> None:
+def require_areas(run: Areas, space: int, model: Model, when: str) -> None:
     """The kernel's areas are those of the model."""
     seen, wanted = seen_areas(run, space), model.areas()
     if seen != wanted:
@@ -273,46 +350,95 @@ def may_fail(each: Operation, before: Model) -> bool:
     return all(lower and upper and continues(lower, upper) for lower, upper in pairs)
 
 
-def require_operations(run: Run, random: Random, count: int) -> None:
+def first_operations(random: Random) -> Iterator[Operation]:
+    """What is promised, with each seed, at some pages: an area of an object is cut in the middle,
+    and filled up again so that three become one, or not; without memory; then all is cut."""
+    first = random.randrange(WINDOW - 40)
+    at = [BASE + (first + page) * PAGE for page in range(40)]
+    of, index = random.randrange(1, OBJECTS + 1), random.randrange(100)
+    yield Operation(PUT, at[2], at[30], 3, of, index)
+    for page in (3, 12, 13, 29):
+        yield Operation(TOUCH, at[page], flags=WRITE)
+    yield Operation(CUT, at[12], at[14], fails=1)
+    yield Operation(PROTECT, at[3], at[9], 1)
+    yield Operation(CUT, at[12], at[14])
+    yield Operation(PROTECT, at[3], at[9], 3)
+    yield Operation(PUT, at[12], at[14], 3, of, index + 10)
+    yield Operation(CUT, at[20], at[22])
+    yield Operation(PUT, at[20], at[22], 3, of, index + 17)
+    yield Operation(PUT, at[10], at[25], 1, fails=1)
+    yield Operation(PUT, at[10], at[25], 1)
+    yield Operation(CUT, at[0], at[39])
+
+
+def require_operations(run: Areas, random: Random, count: int) -> None:
     """This many operations, one after the other, each compared with the model."""
-    space, model = begin(run), Model()
-    done: list[Operation] = []
-    # What is asked depends on the model, and the model on what failed: so operations that may fail
-    # are asked one by one, the others together.
-    while len(done) < count:
-        together = planned(random, model, min(AT_ONCE, count - len(done)))
-        before = together.before
-        perform(run, space, together, done)
-        model = together.model if not together.failing else settled(run, together, before)
+    space, model, met = run.begin(), Model(), Met(*CASES)
+    first = [*first_operations(random)]
+    for number in range(count):
+        each = first[number] if number < len(first) else next(random_operations(random, model, 1))
+        model = performed(run, space, model, each, number, met)
+    met.require()
 
 
-@dataclass
-class Batch:
-    """Operations that are performed together, of which only the last may fail. models: the digest
-    after each; model: after all of them; before: before the last one."""
+def performed(
+    run: Areas, space: int, before: Model, each: Operation, number: int, met: Met
+) -> Model:
+    """Performs an operation. Returns the model of what is there then. Fails where it is not."""
+    after, run.fails_in = copied(before), each.fails
+    wanted, seen = after.apply(each), run.perform(space, each)
+    run.fails_in = 0
+    what = f"operation {number}, {each}"
+    if seen == -ENOMEM and may_fail(each, before):
+        met("no memory for an area")
+        after = before
+    elif seen != wanted:
+        is_change = each.what in (PUT, CUT, PROTECT)
+        expect(what, seen if is_change else hex(seen), wanted if is_change else hex(wanted))
+    else:
+        note(met, each, before, after)
+    require_areas(run, space, after, f"after {what} (before: {in_words(before.areas())})")
+    require_counted(run, space, after, f"after {what}")
+    found = {at: THERE | entry & (PRESENT | WRITE) for at, entry in entries(run, space).items()}
+    if found != after.entries:
+        wrong = min(at for at, _ in found.items() ^ after.entries.items())
+        fail(
+            f"after {what}: expected other entries in the page tables (which pages are there, "
+            f"writable), first at {wrong:#x}"
+        )
+    return after
 
-    operations: list[Operation]
-    wanted: list[tuple[int, int]]
-    model: Model
-    before: Model
-    failing: bool = False
-    result: int = 0
+
+def require_counted(run: Areas, space: int, model: Model, when: str) -> None:
+    """What is counted agrees with the areas that are there."""
+    areas = model.areas()
+    size = run.kernel.word(space + SPACE_SIZE)
+    expect(f"space->size {when}", size, sum(end - start for start, end, *_ in areas))
+    expect(f"areas that are allocated {when}", run.out, len(areas))
+    for number in range(1, OBJECTS + 1):
+        expected = sum(of == number for *_, of, _ in areas)
+        expect(f"references of object {number} {when}", run.references[number], expected)
+        length = run.length(run.objects[number] + 4)
+        expect(f"areas in the list of object {number} {when}", length, expected)
 
 
-def planned(random: Random, model: Model, most: int) -> Batch:
-    """Operations up to one that may fail."""
-    operations, wanted = [], []
-    before = model
-    while len(operations) < most:
-        each = next(random_operations(random, model, 1))
-        before = copied(model)
-        fails = may_fail(each, before)
-        result = model.apply(each)
-        operations.append(each)
-        wanted.append((result, model.digest()))
-        if fails:
-            return Batch(operations, wanted, model, before, True)
-    return Batch(operations, wanted, model, before)
+def note(met: Met, each: Operation, before: Model, after: Model) -> None:
+    """Which cases an operation was."""
+    old, new = before.areas(), after.areas()
+    touched = [row for row in old if row[0] < each.end and row[1] > each.start]
+    met("a change over several areas", each.what in (PUT, CUT) and len(touched) > 1)
+    within = any(row[0] < each.start and row[1] > each.end for row in touched)
+    met("a cut in the middle of an area", each.what == CUT and within)
+    met("pages go with what is cut", len(after.entries) < len(before.entries))
+    both = before.entries.keys() & after.entries.keys()
+    lost = any(after.entries[at] < before.entries[at] for at in both)
+    met("pages lose a right", each.what == PROTECT and lost)
+    if each.what == PUT and not touched and len(new) == len(old) - 1:
+        met("three areas become one")
+    sides = before.pages.get(each.start - PAGE), after.pages.get(each.start)
+    if each.what == PUT and all(sides) and each.object and sides[0].object == each.object:
+        same = sides[0].flags == sides[1].flags and not continues(*sides)
+        met("neighbours whose pages do not continue stay apart", same)
 
 
 def copied(model: Model) -> Model:
@@ -320,50 +446,3 @@ def copied(model: Model) -> Model:
     other = Model()
     other.pages, other.entries = dict(model.pages), dict(model.entries)
     return other
-
-
-def perform(run: Run, space: int, batch: Batch, done: list[Operation]) -> None:
-    """Performs a batch. Fails where something differs."""
-    data = b"".join(each.packed() for each in batch.operations)
-    run.guest.write(run.address("operations"), data)
-    words = run.answers("perform_all", space, len(batch.operations))
-    for i, each in enumerate(batch.operations):
-        result, digest, counted = words[3 * i : 3 * i + 3]
-        wanted, right = batch.wanted[i]
-        last = i == len(batch.operations) - 1
-        if last and batch.failing and signed(result) == -ENOMEM:
-            wanted, right = result, batch.before.digest()
-            batch.result = -ENOMEM
-        if result != wanted:
-            shown = signed(result) if each.what in (PUT, CUT, PROTECT) else hex(result)
-            want = wanted if each.what in (PUT, CUT, PROTECT) else hex(wanted)
-            fail(f"operation {len(done)}, {each}: expected {want}, seen {shown}")
-        if digest != right or not counted:
-            explain(run, [*done, each], counted)
-        done.append(each)
-
-
-def settled(run: Run, batch: Batch, before: Model) -> Model:
-    """The model after a batch whose last operation may have failed."""
-    return before if batch.result else batch.model
-
-
-def explain(run: Run, operations: Sequence[Operation], counted: int) -> None:
-    """Performs the operations again, up to the one that was wrong, and says what is there then."""
-    space, model, before = begin(run), Model(), Model()
-    for at in range(0, len(operations), AT_ONCE):
-        part = operations[at : at + AT_ONCE]
-        run.guest.write(run.address("operations"), b"".join(each.packed() for each in part))
-        words = run.answers("perform_all", space, len(part))
-        for each, result in zip(part, words[::3], strict=True):
-            before = copied(model)
-            if each.what not in (PUT, CUT, PROTECT) or signed(result) == 0:
-                model.apply(each)
-    what = f"after operation {len(operations) - 1}, {operations[-1]}"
-    require_areas(run, space, model, f"{what} (before: {in_words(before.areas())})")
-    if not counted:
-        fail(
-            f"{what}: space->size, the objects' references and lists, and the areas that were "
-            "taken and given back: expected to agree with the areas, seen not"
-        )
-    fail(f"{what}: expected other entries in the page tables (which pages are there, writable)")

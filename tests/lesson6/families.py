@@ -5,6 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from random import Random
 
+from tests.lesson6.caches import (
+    ASKED_AGAIN,
+    CUT_AND_GROWN,
+    WRITTEN_TO,
+)
 from tests.lesson6.steps import (
     BOTH,
     CUT,
@@ -32,7 +37,6 @@ from tests.support.met import Met
 PAGES = 14
 BASE = 0x40400000 - PAGES // 2 * PAGE  # across the border of two tables
 SPACES = 3
-FAMILY = 40  # steps that are the same with each seed
 FILE_PAGES = 12
 CASES = (
     *("a child is ended and another one made", "a shared page is inherited"),
@@ -41,7 +45,11 @@ CASES = (
     *("a copy of a file's page that is read-only is inherited, and read",),
     *("a child writes to a copy that it has inherited", "a parent writes to what it has shown"),
 )
-CASES_OF_FILES = ("a file is cut below pages that are mapped", "a file grows again")
+CASES_OF_FILES = (
+    *("a file is cut below pages that are mapped", "a file grows again"),
+    *("a page is read by another task while one reads it to write", "a late writer's page is kept"),
+    *("a file is cut and grows while a page is read", "a page is written to while it goes back"),
+)
 
 
 @dataclass(frozen=True)
@@ -69,28 +77,22 @@ class Families:
         self._random = random
         self._with_files = with_files
         self._length = FILE_PAGES
-        self._on_disk: list[int] = []
         self._spaces: dict[int, dict[int, ModelPage]] = {}
         self._file = [random.getrandbits(32) for _ in range(FILE_PAGES)]
-        self._steps: list[tuple[Step, int | None, str]] = []  # what is expected, and in words
+        self._number = 0  # of the next step
+        self._space = 0  # that is used for some steps
         self._on_disk = list(self._file)
         self._met = Met(*CASES, *(CASES_OF_FILES if with_files else ()))
         world.cache(0, self._file)
 
     def live(self, count: int) -> None:
-        """This many random steps, played in one go, and judged."""
+        """This many random steps, each of which is judged before the next."""
         self._family()
-        for _ in range(count - FAMILY):
+        if self._with_files:
+            self._meetings()
+        while self._number < count:
             self._step()
-        results = self._world.play([step for step, _, _ in self._steps])
-        for number, ((first, second), (step, expected, what)) in enumerate(
-            zip(results, self._steps, strict=True)
-        ):
-            found = second if step[0] == READ_AT and not first else first
-            if step[0] in (READ_AT, WRITE_AT) and first:
-                found = None
-            assert found == expected, f"step {number}, {what}: expected {expected}, seen {found}"
-        self._steps.clear()
+        self._number = 0
 
     def check_references(self) -> None:
         """Every page has a reference of each entry that shows it, and one of its file."""
@@ -125,10 +127,18 @@ class Families:
     # Steps
 
     def _add(self, step: Step, expected: int | None, what: str) -> None:
-        self._steps.append((step, expected, what))
+        """Plays a step, and judges it."""
+        [(first, second)] = self._world.play([step])
+        found = second if step[0] == READ_AT and not first else first
+        if step[0] in (READ_AT, WRITE_AT) and first:
+            found = None
+        assert found == expected, f"step {self._number}, {what}: expected {expected}, seen {found}"
+        self._number += 1
 
     def _step(self) -> None:
-        space = self._random.randrange(SPACES)
+        if self._random.randrange(3) == 0:
+            self._space = self._random.randrange(SPACES)
+        space = self._space
         self._need(space)
         weights = {self._put: 10, self._cut: 3, self._protect: 8, self._harden: 8, self._end: 1,
                    self._any_fork: 8, self._read_any: 32, self._write_any: 34}  # fmt: skip
@@ -280,6 +290,41 @@ class Families:
 
     # Files
 
+    def _meetings(self) -> None:
+        """What is promised of two tasks and one page, at a page that is not in memory."""
+        index = self._random.randrange(FILE_PAGES - 3, FILE_PAGES)
+        space, first = self._random.randrange(SPACES), self._random.randrange(PAGES - 3)
+        self._need(space)
+        self._cut_file(FILE_PAGES - 3)
+        self._lengthen(FILE_PAGES)
+        step = (PUT, space, BASE + first * PAGE, BASE + (first + 1) * PAGE, BOTH | SHARED)
+        self._add((*step, 1 << 16 | index), 0, f"area_put in space {space}")
+        self._spaces[space][first] = ModelPage(BOTH, True, index)
+        self._world.event(0, ASKED_AGAIN, index, 0)
+        self._write(space, first)
+        self._happened("a page is read by another task while one reads it to write")
+        self._look_into(index)
+        self._met("a late writer's page is kept")
+        word = self._random.getrandbits(32)
+        self._world.event(0, WRITTEN_TO, index, word)
+        self._write(space, first)
+        self._look_into(index)
+        self._happened("a page is written to while it goes back")
+        self._file[index] = word
+        self._look_into(index)
+        self._cut_file(FILE_PAGES - 3)
+        self._lengthen(FILE_PAGES)
+        word = self._random.getrandbits(32)
+        self._world.event(0, CUT_AND_GROWN, index, word)
+        self._file[index] = self._on_disk[index] = word
+        self._read(space, first)
+        self._happened("a file is cut and grows while a page is read")
+
+    def _happened(self, case: str) -> None:
+        """The event has happened, or the kernel never came to it."""
+        assert not self._world.waits(0), f"the file was not read, or not written back: {case}"
+        self._met(case)
+
     def _sync(self, _: int) -> None:
         first = self._random.randrange(FILE_PAGES)
         end = self._random.randrange(first, FILE_PAGES + 1)
@@ -289,7 +334,9 @@ class Families:
 
     def _look_into_file(self, _: int) -> None:
         """A page that was written back; others may be as they were, or newer."""
-        index = self._random.randrange(FILE_PAGES)
+        self._look_into(self._random.randrange(FILE_PAGES))
+
+    def _look_into(self, index: int) -> None:
         self._add((SYNC, 0, index, index + 1), 0, f"page_cache_sync of page {index}")
         if index < self._length:
             self._on_disk[index] = self._file[index]
@@ -300,8 +347,11 @@ class Families:
         length = self._random.randrange(FILE_PAGES // 2, FILE_PAGES + 1)
         if length >= self._length:
             self._lengthen(length)
-            return
-        self._add((SHORTEN, 0, length, length), 0, f"the file is cut to {length} pages")
+        else:
+            self._cut_file(length)
+
+    def _cut_file(self, length: int) -> None:
+        self._add((SHORTEN, 0, length), 0, f"the file is cut to {length} pages")
         for pages in self._spaces.values():
             for number, page in pages.items():
                 if page.index >= length:

@@ -1,27 +1,22 @@
-"""What the tests of lesson 6 share: code of a test's own in a kernel that has no space yet, and
-what is in page tables and trees of areas, read from outside.
+"""What the tests of lesson 6 share: what is in page tables and trees of areas, read from outside by
+physical addresses.
 
-with space_code(lab, "tests/lesson6/memory/tables.c") as run:
-    space = run.call("empty_space")
-    run.call("map_page", space, 0x40000000, True)
+with outside(lab, Spaces, START) as run:
+    space = run.empty_space()
+    run.map_page(space, 0x40000000, writable=1)
     assert list(entries(run, space)) == [0x40000000]
-
-The C code is linked to the kernel under test (tests/lesson6/memory/spaces.h is what it shares).
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
-from labs.tools.grading.lab import Lab
 from labs.tools.machine.symbols import KERNEL_BASE
 from tests.lesson4.support import fail, signed
-from tests.lesson5.support import PAGE_ENTRY, STATES, USED, Run, memory_code
+from tests.lesson5.support import PAGE_ENTRY, STATES, USED, Calls
 
-__all__ = ("PAGE", "Run", "fail", "signed")
+__all__ = ("PAGE", "fail", "signed")
 
 PAGE = 4096
 LARGE_PAGE = PAGE << 10
@@ -32,25 +27,9 @@ EFAULT, EACCES, EIO, ENOMEM, EAGAIN = 14, 13, 5, 12, 11
 ERRORS = {14: "-EFAULT", 13: "-EACCES", 5: "-EIO", 12: "-ENOMEM", 11: "-EAGAIN"}
 STACK_END, STACK_LIMIT, STACK_GAP = 0xBFFFE000, 8 << 20, 1 << 20
 KERNEL_TABLE = KERNEL_BASE >> 22
-START = "space_share"  # memory can be had, and page faults are handled; no space is there yet
 SPACE = struct.Struct("<7I")  # directory, areas, recent, heap_start, heap_end, size, pages
 AREA = struct.Struct("<10I")  # left, right, key, end, flags, object, index, space, two links
 MOST_AREAS = 10_000
-JUMP = 0xE9
-
-
-@contextmanager
-def space_code(lab: Lab, source: str, place: str = START, **fields: object) -> Iterator[Run]:
-    """The lab's kernel, stopped before there is a space, with the code of `source` in it."""
-    with memory_code(lab, source, place, **fields) as run:
-        run.guest.step()  # so that a backtrace does not show the function before
-        yield run
-
-
-def instead(run: Run, function: str, own: str) -> None:
-    """From here on a call of a function of the kernel is one of the test's own function."""
-    place = run.guest.address(function)
-    run.guest.write(place, struct.pack("<Bi", JUMP, run.address(own) - (place + 5)))
 
 
 def error_name(result: int) -> str:
@@ -60,6 +39,11 @@ def error_name(result: int) -> str:
 
 
 # Page tables
+
+
+def words_at(run: Calls, address: int, count: int = 1) -> tuple[int, ...]:
+    """This many times 32 bits of the direct map, whatever the page tables say."""
+    return struct.unpack(f"<{count}I", run.guest.data(address, 4 * count))
 
 
 @dataclass(frozen=True)
@@ -76,10 +60,10 @@ class Page:
         return self.state == USED
 
 
-def page_at(run: Run, frame: int) -> Page:
+def page_at(run: Calls, frame: int) -> Page:
     """What the page array says of a frame."""
-    array = run.guest.read_word(run.guest.address("page_array"))
-    data = run.guest.read(array + frame * PAGE_ENTRY.size, PAGE_ENTRY.size)
+    array = words_at(run, run.guest.address("page_array"))[0]
+    data = run.guest.data(array + frame * PAGE_ENTRY.size, PAGE_ENTRY.size)
     references, _, state, _, _ = PAGE_ENTRY.unpack(data)
     return Page(frame, references, state)
 
@@ -89,21 +73,21 @@ def frame_of(entry: int) -> int:
     return entry // PAGE
 
 
-def directory_of(run: Run, space: int) -> int:
+def directory_of(run: Calls, space: int) -> int:
     """Where a space's directory is, as the kernel sees it."""
-    return SPACE.unpack(run.guest.read(space, SPACE.size))[0]
+    return SPACE.unpack(run.guest.data(space, SPACE.size))[0]
 
 
-def pages_of(run: Run, space: int) -> int:
+def pages_of(run: Calls, space: int) -> int:
     """space->pages."""
-    return SPACE.unpack(run.guest.read(space, SPACE.size))[6]
+    return SPACE.unpack(run.guest.data(space, SPACE.size))[6]
 
 
-def tables_of(run: Run, space: int) -> dict[int, int]:
+def tables_of(run: Calls, space: int) -> dict[int, int]:
     """The tables of a space: their frames, by the number of the directory's entry."""
-    words = run.guest.read_words(directory_of(run, space), KERNEL_TABLE)
+    words = words_at(run, directory_of(run, space), KERNEL_TABLE)
     found = {number: frame_of(word) for number, word in enumerate(words) if word}
-    frames = run.guest.read_word(run.guest.address("page_frames"))
+    frames = words_at(run, run.guest.address("page_frames"))[0]
     for number, frame in found.items():
         if frame >= frames:
             fail(
@@ -113,11 +97,11 @@ def tables_of(run: Run, space: int) -> dict[int, int]:
     return found
 
 
-def entries(run: Run, space: int) -> dict[int, int]:
+def entries(run: Calls, space: int) -> dict[int, int]:
     """The entries that are not 0, by address. Fails where a table does not count its entries."""
     found = {}
     for number, frame in tables_of(run, space).items():
-        words = run.guest.read_words(KERNEL_BASE + frame * PAGE, PAGE // 4)
+        words = words_at(run, KERNEL_BASE + frame * PAGE, PAGE // 4)
         here = {number * LARGE_PAGE + i * PAGE: word for i, word in enumerate(words) if word}
         seen = page_at(run, frame).references
         if seen != len(here) + 1:
@@ -129,7 +113,7 @@ def entries(run: Run, space: int) -> dict[int, int]:
     return found
 
 
-def require_sound_tables(run: Run, space: int, when: str) -> dict[int, int]:
+def require_sound_tables(run: Calls, space: int, when: str) -> dict[int, int]:
     """The entries. Fails unless tables count their entries and the space its pages."""
     found = entries(run, space)
     pages = pages_of(run, space)
@@ -151,10 +135,10 @@ def state_name(state: int) -> str:
     return STATES[state] if state < len(STATES) else f"state {state}"
 
 
-def free_pages(run: Run) -> int:
+def free_pages(run: Calls) -> int:
     """How many pages are free, with those that are kept for the next tables."""
     run.guest.call("page_table_shrink")
-    return run.call("count_free")
+    return run.guest.call("page_free_count")
 
 
 # Areas
@@ -176,9 +160,9 @@ class Area:
         return f"[{self.start:#x}, {self.end:#x}) flags {self.flags:#x}{of}"
 
 
-def areas_of(run: Run, space: int) -> list[Area]:
+def areas_of(run: Calls, space: int) -> list[Area]:
     """The areas of a space, by address, as they are in its tree."""
-    root = SPACE.unpack(run.guest.read(space, SPACE.size))[1]
+    root = SPACE.unpack(run.guest.data(space, SPACE.size))[1]
     found, waiting = [], [root]
     while waiting:
         if not (place := waiting.pop()):
@@ -186,7 +170,7 @@ def areas_of(run: Run, space: int) -> list[Area]:
         if len(found) > MOST_AREAS:
             fail("the tree of areas has a cycle")
         left, right, start, end, flags, its, index, owner, *_ = AREA.unpack(
-            run.guest.read(place, AREA.size)
+            run.guest.data(place, AREA.size)
         )
         if owner != space:
             fail(f"the area of {start:#x} is in the tree of another space than area->space")

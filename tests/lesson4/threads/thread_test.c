@@ -4,9 +4,6 @@
 #include "drivers/clock/pit.h"
 #include "kernel/report/panic.h"
 
-#define PM_TIMER 0x608 /* where SeaBIOS puts it */
-#define SERIAL	 0x3f8
-
 uint32_t questions[QUESTIONS];
 uint32_t answers[ANSWERS];
 uint32_t answer_count;
@@ -135,23 +132,4 @@ struct task *begin_nice(void (*function)(void *argument), uintptr_t argument, in
 	interrupts_restore(enabled);
 	preempt_enable();
 	return task;
-}
-
-static void tell_clock(void)
-{
-	uint32_t ticks;
-
-	__asm__ volatile("inl %w1, %0" : "=a"(ticks) : "d"(PM_TIMER));
-	for (unsigned i = 0; i < 3; i++)
-		out8(SERIAL, ticks >> 8 * i);
-}
-
-uint32_t priced(uint32_t (*function)(uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t),
-		uint32_t a, uint32_t b, uint32_t c, uint32_t d, uint32_t e, uint32_t f)
-{
-	tell_clock();
-	uint32_t result = function(a, b, c, d, e, f);
-
-	tell_clock();
-	return result;
 }

@@ -24,11 +24,6 @@ extern uint32_t questions[QUESTIONS]; /* from the test */
 extern uint32_t answers[ANSWERS];     /* for the test */
 extern uint32_t answer_count;
 
-/* Calls a function, between two readings of the PM timer: both go out of the serial line, where no
- * kernel can change them any more. Returns what it returns. */
-uint32_t priced(uint32_t (*function)(uint32_t, uint32_t, uint32_t, uint32_t, uint32_t, uint32_t),
-		uint32_t a, uint32_t b, uint32_t c, uint32_t d, uint32_t e, uint32_t f);
-
 /* In C what `begin` calls, with what it finds in EAX. */
 void begin_test(void (*function)(void)) __attribute__((regparm(1)));
 

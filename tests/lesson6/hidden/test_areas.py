@@ -10,12 +10,14 @@ from random import Random
 import pytest
 
 from tests.lesson4.support import signed
+from tests.lesson5.support import outside
 from tests.lesson6.areas import (
     BASE,
     CUT,
     NAMES,
     PROTECT,
     PUT,
+    Areas,
     Model,
     Operation,
     area_code,
@@ -25,6 +27,7 @@ from tests.lesson6.areas import (
     require_areas,
     require_operations,
 )
+from tests.lesson6.spaces import START
 from tests.lesson6.support import (
     COPIED,
     ENOMEM,
@@ -35,20 +38,16 @@ from tests.lesson6.support import (
     STACK_GAP,
     STACK_LIMIT,
     WRITE,
-    Run,
     areas_of,
     entries,
     fail,
     frame_of,
-    instead,
     page_at,
     pages_of,
     require_sound_tables,
-    space_code,
 )
 from tests.support.told import expect
 
-SOURCE = "tests/lesson6/memory/areas.c"
 HEAP = 0x08050000
 MOST_SEARCH, MOST_CHANGE = 500, 6000  # instructions, among so many areas
 AREAS = 600
@@ -61,7 +60,7 @@ LOCKED = 64  # AREA_LOCKED
 def test_random_operations(lab, number):
     """Everything there is, in random order, with memory and without, against a model."""
     with area_code(lab) as run:
-        require_operations(run, Random(lab.seed + number), 900)
+        require_operations(run, Random(lab.seed + number), 500)
 
 
 @pytest.mark.exercise("6.2", points=2, once=True)
@@ -121,7 +120,9 @@ def test_copied_areas(lab):
         require_form(run, space, "areas that can never be written to", parts)
 
 
-def require_form(run: Run, space: int, what: str, expected: Sequence[tuple[int, int, int]]) -> None:
+def require_form(
+    run: Areas, space: int, what: str, expected: Sequence[tuple[int, int, int]]
+) -> None:
     """The areas of a space are these: pages, counted from BASE, and flags."""
     seen = areas_of(run, space)
     pages = [((e.start - BASE) // PAGE, (e.end - BASE) // PAGE, e.flags) for e in seen]
@@ -165,7 +166,7 @@ def test_over_many(lab):
             shown = []
             for i in range(count):
                 put(run, space, 10 + 3 * i, 12 + 3 * i, 3, i % 4, 10 * i)
-                shown.append(run.call("map_page", space, BASE + (10 + 3 * i) * PAGE, 1))
+                shown.append(run.map_page(space, BASE + (10 + 3 * i) * PAGE, 1))
             expect("area_cut returns", cut(run, space, 0, 60), 0)
             require_areas(run, space, model, f"after {count} areas were cut")
             expect("entries after all was cut", entries(run, space), {})
@@ -173,7 +174,7 @@ def test_over_many(lab):
             kept = sum(page_at(run, frame_of(entry)).is_used for entry in shown)
             expect("pages of the areas that are still in use after that", kept, 0)
             for number in (1, 2, 3):
-                references = run.call("references_of", number)
+                references = run.references[number]
                 expect("references of an object without areas", references, 0)
 
 
@@ -197,7 +198,7 @@ def test_a_release_that_sleeps(lab):
                 at = BASE + page * PAGE
                 model.apply(Operation(PUT, at, at + 2 * PAGE, 3, of, page))
             change = Operation(other, BASE + low * PAGE, BASE + high * PAGE, 1)
-            run.guest.write(run.address("meanwhile"), change.packed())
+            run.meanwhile = change
             result = put(run, space, first, end, 3) if kind == PUT else cut(run, space, first, end)
             what = f"{NAMES[kind]} of [{first}, {end}), over two objects"
             expect(f"{what}, returns", result, 0)
@@ -205,13 +206,17 @@ def test_a_release_that_sleeps(lab):
             model.apply(change)
             when = f"after {what}, and meanwhile {NAMES[other]} of [{low}, {high})"
             require_areas(run, space, model, when)
-            count = run.call("count_out")
+            count = run.out
             expect(f"areas that are allocated {when}", count, len(areas_of(run, space)))
 
 
-def write_word(run: Run, name: str, value: int) -> None:
-    """Changes a variable of the test's code."""
-    run.guest.write(run.address(name), struct.pack("<I", value))
+def change(run: Areas, name: str, space: int, first: int, end: int, protection: int) -> int:
+    """Calls area_cut, area_protect or area_put for pages counted from BASE."""
+    place = BASE + first * PAGE, BASE + end * PAGE
+    if name == "area_put":
+        return signed(run.put_area(space, *place, protection))
+    more = (protection,) if name == "area_protect" else ()
+    return signed(run.call(name, space, *place, *more))
 
 
 @pytest.mark.exercise("6.2", points=2, once=True)
@@ -222,32 +227,31 @@ def test_no_memory(lab):
             ("area_cut", 14, 16),
             ("area_protect", 14, 16),
             ("area_protect", 10, 12),
-            ("put_area", 14, 16),
-            ("put_area", 40, 42),
-            ("put_area", 5, 12),
+            ("area_put", 14, 16),
+            ("area_put", 40, 42),
+            ("area_put", 5, 12),
         ):
             for number in (1, 2):
                 space, model = begin(run), Model()
                 put(run, space, 10, 20, 3, 1, 7)
                 model.apply(Operation(PUT, BASE + 10 * PAGE, BASE + 20 * PAGE, 3, 1, 7))
                 for page in (10, 15, 19):
-                    run.call("map_page", space, BASE + page * PAGE, 1)
+                    run.map_page(space, BASE + page * PAGE, 1)
                 before = entries(run, space)
-                write_word(run, "fails_in", number)
-                more = {"area_cut": (), "area_protect": (1,), "put_area": (1, 0, 0)}[name]
-                start, last = BASE + first * PAGE, BASE + end * PAGE
-                result = signed(run.call(name, space, start, last, *more))
-                write_word(run, "fails_in", 0)
+                run.fails_in = number
+                result = change(run, name, space, first, end, 1)
+                run.fails_in = 0
                 what = f"{name} of [{first}, {end}) when object {number} cannot be had"
                 if result == 0:
-                    kind = {"area_cut": CUT, "area_protect": PROTECT, "put_area": PUT}[name]
-                    model.apply(Operation(kind, start, last, 1))
+                    kind = {"area_cut": CUT, "area_protect": PROTECT, "area_put": PUT}[name]
+                    place = BASE + first * PAGE, BASE + end * PAGE
+                    model.apply(Operation(kind, *place, 1))
                 elif result != -ENOMEM:
                     fail(f"{what} returns {result}")
                 require_areas(run, space, model, f"after {what}")
                 if result and entries(run, space) != before:
                     fail(f"{what}: expected page tables as they were, seen others")
-                if run.call("count_out") != len(areas_of(run, space)):
+                if run.out != len(areas_of(run, space)):
                     fail(f"{what}: an area was neither given back nor put into the tree")
                 size = run.guest.read_word(space + SIZE)
                 expect(f"space->size after {what}", size, sum(e - s for s, e, *_ in model.areas()))
@@ -264,17 +268,15 @@ def test_no_memory_is_needed(lab):
             ("area_cut", 5, 12),
             ("area_cut", 28, 31),
             ("area_cut", 40, 50),
-            ("put_area", 28, 33),
+            ("area_put", 28, 33),
             ("area_protect", 12, 33),
             ("area_cut", 5, 33),
         ):
-            write_word(run, "fails_in", 1)
-            more = {"area_cut": (), "area_protect": (3,), "put_area": (3, 0, 0)}[name]
-            start, last = BASE + first * PAGE, BASE + end * PAGE
-            result = signed(run.call(name, space, start, last, *more))
+            run.fails_in = 1
+            result = change(run, name, space, first, end, 3)
             expect(f"{name} of [{first}, {end}), which needs no area more, returns", result, 0)
-            kind = {"area_cut": CUT, "area_protect": PROTECT, "put_area": PUT}[name]
-            model.apply(Operation(kind, start, last, 3))
+            kind = {"area_cut": CUT, "area_protect": PROTECT, "area_put": PUT}[name]
+            model.apply(Operation(kind, BASE + first * PAGE, BASE + end * PAGE, 3))
             require_areas(run, space, model, f"after {name} of [{first}, {end})")
 
 
@@ -286,7 +288,7 @@ def test_entries(lab):
         put(run, space, 10, 20, 3)
         put(run, space, 20, 24, 1)
         for page in range(10, 24):
-            run.call("map_page", space, BASE + page * PAGE, page < 20)
+            run.map_page(space, BASE + page * PAGE, page < 20)
         cut(run, space, 13, 15)
         seen = [(at - BASE) // PAGE for at in require_sound_tables(run, space, "after a cut")]
         wanted = [page for page in range(10, 24) if page not in (13, 14)]
@@ -306,10 +308,16 @@ def test_entries(lab):
         )
 
 
+def mean_cost(run: Areas, name: str, calls: Sequence[tuple[int, int]]) -> float:
+    """The mean number of instructions of some searches."""
+    counts = [run.kernel.cost(name, *each, most=10 * MOST_SEARCH)[0] for each in calls]
+    return sum(counts) / len(counts)
+
+
 @pytest.mark.exercise("6.2", points=2)
 def test_price(lab):
     """Searching 600 areas takes as long as the tree is deep."""
-    with area_code(lab) as run:
+    with outside(lab, Areas, START) as run:
         space = begin(run)
         for number in range(AREAS):
             put(run, space, 2 * number, 2 * number + 1, 3)
@@ -317,15 +325,16 @@ def test_price(lab):
         below = [(space, BASE + 2 * at * PAGE) for at in some]
         above = [(space, BASE + (2 * at + 1) * PAGE) for at in some]
         middle = BASE + (AREAS | 1) * PAGE
-        putting, _ = run.price("put_area", space, middle, middle + PAGE, 1, 0, 0)
+        place = space, middle, middle + PAGE
+        putting, _ = run.kernel.cost("area_put", *place, run.form(1), most=2 * MOST_CHANGE)
         there = sum(area.start == middle for area in areas_of(run, space))
-        cutting, _ = run.price("area_cut", space, middle, middle + PAGE)
+        cutting, _ = run.kernel.cost("area_cut", *place, most=2 * MOST_CHANGE)
         left = sum(area.start == middle for area in areas_of(run, space))
         if (there, left) != (1, 0):
             fail(f"an area that is put and cut among {AREAS}: seen {there} times, and then {left}")
         for name, count, most in (
-            ("area_find", run.mean_price("area_find", below, MOST_SEARCH), MOST_SEARCH),
-            ("area_from", run.mean_price("area_from", above, MOST_SEARCH), MOST_SEARCH),
+            ("area_find", mean_cost(run, "area_find", below), MOST_SEARCH),
+            ("area_from", mean_cost(run, "area_from", above), MOST_SEARCH),
             ("area_put and area_cut", putting + cutting, MOST_CHANGE),
         ):
             if count > most:
@@ -336,14 +345,14 @@ def test_price(lab):
 def test_heap_and_its_neighbours(lab):
     """The heap goes up to the next area, and no further; not into the room of the stack; and it
     may begin within a page of the program."""
-    with space_code(lab, SOURCE) as run:
-        run.call("space_share", run.call("new_page", 0))
+    with outside(lab, Areas, START) as run:
+        run.call("space_share", run.new_page(0))
         space = run.call("space_create")
-        run.call("put_area", space, 0x08048000, HEAP, 3, 0, 0)
+        run.put_area(space, 0x08048000, HEAP, 3, 0, 0)
         start = HEAP - 0x123
         run.call("space_set_heap", space, start)
-        run.call("put_area", space, HEAP + 8 * PAGE, HEAP + 9 * PAGE, 1, 0, 0)
-        run.call("run_space", space)
+        run.put_area(space, HEAP + 8 * PAGE, HEAP + 9 * PAGE, 1, 0, 0)
+        run.run_space(space)
         end = start
         for wanted, possible in (
             (start + 0x20, True),
@@ -384,18 +393,18 @@ def test_heap_and_its_neighbours(lab):
 def test_heap_is_zero(lab):
     """What was written and given back is zero when it is the heap's again, to the byte; what was
     not given back is as it was."""
-    with space_code(lab, SOURCE) as run:
-        run.call("space_share", run.call("new_page", 0))
+    with outside(lab, Areas, START) as run:
+        run.call("space_share", run.new_page(0))
         space = run.call("space_create")
         run.call("space_set_heap", space, HEAP)
-        run.call("run_space", space)
+        run.run_space(space)
         sizes = (0x808, 2 * PAGE), (PAGE, 2 * PAGE), (PAGE + 4, 3 * PAGE - 8), (0, 4), (0x408, PAGE)
         for small, large in sizes:
             first = PAGE if large == PAGE else 3 * PAGE  # or less goes than a page
             run.call("space_set_break", space, HEAP + first)
             for at in range(0, first, 4 * 128):
-                run.answers("write_pages", HEAP + at, 1, 0x5A5A5A5A)
-                run.answers("write_pages", HEAP + at + 4, 1, 0x5A5A5A5A)
+                run.write_pages(HEAP + at, 1, 0x5A5A5A5A)
+                run.write_pages(HEAP + at + 4, 1, 0x5A5A5A5A)
             for end in (small, large):
                 run.call("space_set_break", space, HEAP + end)
             for at in range(0, large, 4 * 128):
@@ -403,7 +412,7 @@ def test_heap_is_zero(lab):
                     if word + 4 > large:
                         continue
                     wanted = 0x5A5A5A5A if word < small else 0
-                    seen = run.answers("read_pages", HEAP + word, 1)[1]
+                    seen = run.load(HEAP + word) or 0
                     what = f"byte {word:#x} of the heap after it was {small:#x} bytes large"
                     expect(what, hex(seen), hex(wanted))
 
@@ -411,11 +420,11 @@ def test_heap_is_zero(lab):
 @pytest.mark.exercise("6.2", points=1, once=True)
 def test_heap_that_others_read(lab):
     """When pages are unmapped or cleared heap_end is the new end already: that may sleep."""
-    with space_code(lab, SOURCE) as run:
-        run.call("space_share", run.call("new_page", 0))
+    with outside(lab, Areas, START) as run:
+        run.call("space_share", run.new_page(0))
         space = run.call("space_create")
         run.call("space_set_heap", space, HEAP)
-        run.call("run_space", space)
+        run.run_space(space)
         run.call("space_set_break", space, HEAP + 3 * PAGE)
         before = run.guest.registers()
         for stop in ("area_cut", "clear_user"):
@@ -430,27 +439,26 @@ def test_heap_that_others_read(lab):
 def test_heap_without_memory(lab):
     """No memory for an area: the heap is what it was, also where it cannot become smaller, because
     it is one area with what is above it."""
-    with space_code(lab, SOURCE) as run:
-        for name in ("pool_alloc", "pool_free"):
-            instead(run, name, f"own_{name}")
-        run.call("space_share", run.call("new_page", 0))
+    with outside(lab, Areas, START) as run:
+        run.own_pool()
+        run.call("space_share", run.new_page(0))
         space = run.call("space_create")
         run.call("space_set_heap", space, HEAP + 4)
-        run.call("run_space", space)
+        run.run_space(space)
         for number, wanted in ((1, HEAP + 4), (0, HEAP + 2 * PAGE)):
-            write_word(run, "fails_in", number)
+            run.fails_in = number
             found = run.call("space_set_break", space, HEAP + 2 * PAGE)
-            write_word(run, "fails_in", 0)
+            run.fails_in = 0
             expect(
                 "space_set_break without memory returns" if number else "and later", found, wanted
             )
         run.call("space_set_break", space, HEAP + 3 * PAGE)
-        run.call("put_area", space, HEAP + 3 * PAGE, HEAP + 5 * PAGE, 3, 0, 0)
+        run.put_area(space, HEAP + 3 * PAGE, HEAP + 5 * PAGE, 3, 0, 0)
         small = HEAP + PAGE + 7
         for number, wanted in ((1, HEAP + 3 * PAGE), (0, small)):
-            write_word(run, "fails_in", number)
+            run.fails_in = number
             found = run.call("space_set_break", space, small)
-            write_word(run, "fails_in", 0)
+            run.fails_in = 0
             words = "without memory for what is above" if number else "with it"
             expect(f"space_set_break to less, {words}, returns", hex(found), hex(wanted))
             end = run.guest.read_word(space + HEAP_END)

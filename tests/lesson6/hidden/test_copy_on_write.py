@@ -9,14 +9,14 @@ from random import Random
 import pytest
 
 from tests.lesson4.support import run_programs, said_by_programs
+from tests.lesson5.support import outside
 from tests.lesson6.families import Families
-from tests.lesson6.faults import SOURCE, begin, page_of_object, put, require_fault
+from tests.lesson6.faults import Faults, page_of_object, require_fault
+from tests.lesson6.spaces import START
 from tests.lesson6.steps import (
     ACCESSED,
     BASE,
     BOTH,
-    BREAK,
-    FILL,
     FORK,
     PAGE,
     PROTECT,
@@ -29,7 +29,7 @@ from tests.lesson6.steps import (
     World,
     spaces,
 )
-from tests.lesson6.support import WRITE, entries, frame_of, page_at, space_code
+from tests.lesson6.support import WRITE, entries, frame_of, page_at
 from tests.support.told import expect
 
 COPIES = "tests/lesson6/user/copies.c"
@@ -55,8 +55,8 @@ def test_families_against_a_model(lab, number):
     with spaces(lab) as world:
         before = world.used()
         families = Families(world, Random(lab.seed + number))
-        for _ in range(6 if lab.mode == "icount" else 3):
-            families.live(300)
+        for _ in range(3):
+            families.live(120)
             families.check_references()
         families.end()
         left = world.used() - before
@@ -88,16 +88,16 @@ def test_another_task_changes_the_area(lab):
         ("forbids to write", (1, 2, 0), 1, "-EACCES"),
     ]
     for words, change, areas, then in changes:
-        with space_code(lab, SOURCE) as run:
-            space = begin(run, with_peek=False)
-            put(run, space, 10, 20, WRITABLE | SHARED, of=1, index=5)
+        with outside(lab, Faults, START) as run:
+            space = run.begin(with_peek=False)
+            run.put(space, 10, 20, WRITABLE | SHARED, of=1, index=5)
             require_fault(run, space, at, write=False)
-            run.call("be_changed", space, BASE + 10 * PAGE, BASE + 20 * PAGE, *change)
+            run.be_changed(space, BASE + 10 * PAGE, BASE + 20 * PAGE, *change)
             require_fault(run, space, at, write=True)
             seen = [entry for entry in entries(run, space).values() if entry & WRITE]
             what = f"while the object is asked another task {words}"
             expect(f"{what}: entries that are writable", len(seen), 0)
-            held = run.call("object_references", 0)
+            held = run.references_meanwhile
             expect(f"{what}: has the object a reference", held > areas, True)
             require_fault(run, space, at, True, then)
             run.call("area_cut", space, BASE, BASE + 30 * PAGE)
@@ -255,7 +255,7 @@ def test_fork_without_memory(lab):
 def test_areas_without_memory(lab):
     """The same for the areas themselves, many times: objects are not lost either."""
     with spaces(lab) as world:
-        world.guest.call("kmalloc_debug_enable")  # each object is an allocation that may fail
+        world.call("kmalloc_debug_enable")  # each object is an allocation that may fail
         filled(world, 2)
         for i in range(5):
             world.put(PARENT, BASE + (100 + 2 * i) * PAGE, 1)
@@ -265,8 +265,9 @@ def test_areas_without_memory(lab):
             if world.fork(PARENT, CHILD):
                 world.end(CHILD)
             world.fail(0)
-            pages = world.object_pages()
-            at_first = at_first or (pages if round_ == 20 else 0)
+            world.used()  # no page is kept for the next tables
+            if round_ == 20:
+                at_first = world.object_pages()
         assert world.object_pages() <= at_first + 2, "areas or spaces are lost when a fork fails"
         assert world.write(PARENT, BASE, 5) and world.read(PARENT, BASE + PAGE) == 101
 
@@ -278,7 +279,7 @@ def test_copy_without_memory(lab):
         filled(world, 2)
         assert world.fork(PARENT, CHILD)
         old = world.entry(CHILD, BASE)
-        world.used()  # what is kept for speed is given back: nothing else can be
+        world.give_back()  # what is kept for speed is given back: nothing else can be
         world.fail(1)
         error = world.fault(CHILD, BASE)
         assert error == -ENOMEM, f"a write without memory: expected -ENOMEM, seen {error}"
@@ -298,7 +299,7 @@ def test_page_is_held_while_it_is_copied(lab):
         world.make(PARENT)
         world.put(PARENT, BASE, 4, BOTH, file=0)
         assert [world.read(PARENT, BASE + page * PAGE) for page in range(4)] == [11, 12, 13, 14]
-        world.used()  # what is kept for speed is given back: only pages of the file can be
+        world.give_back()  # what is kept for speed is given back: only pages of the file can be
         world.fail(1)
         assert world.fault(PARENT, BASE + PAGE) == 0, "no copy while pages can be given back"
         assert world.write(PARENT, BASE + PAGE, 22)
@@ -318,7 +319,7 @@ def test_the_only_page_is_held(lab):
         world.make(PARENT)
         world.put(PARENT, BASE, 1, BOTH, file=0)
         assert world.read(PARENT, BASE) == 11
-        world.used()  # what is kept for speed is given back: nothing else can be
+        world.give_back()  # what is kept for speed is given back: nothing else can be
         world.fail(1)
         error = world.fault(PARENT, BASE)
         assert error == -ENOMEM, f"a copy for which only its own page was left: {error}"
@@ -332,12 +333,12 @@ def test_another_task_shows_another_page(lab):
     """While the object is asked another task puts zeros there, and writes to them: its page stays,
     and the shared page is not shown."""
     at = BASE + 12 * PAGE
-    with space_code(lab, SOURCE) as run:
-        space = begin(run, with_peek=False)
-        put(run, space, 10, 20, WRITABLE | SHARED, of=1, index=5)
+    with outside(lab, Faults, START) as run:
+        space = run.begin(with_peek=False)
+        run.put(space, 10, 20, WRITABLE | SHARED, of=1, index=5)
         require_fault(run, space, at, write=False)
-        run.call("be_changed", space, BASE + 10 * PAGE, BASE + 20 * PAGE, 3, 0, 0)
-        run.call("be_faster", space, at)
+        run.be_changed(space, BASE + 10 * PAGE, BASE + 20 * PAGE, 3, 0, 0)
+        run.be_faster(space, at)
         require_fault(run, space, at, write=True)
         frame = frame_of(entries(run, space)[at])
         expect("the shared page is shown in another area", frame == page_of_object(run, 7), False)
@@ -350,17 +351,17 @@ def test_heap_and_sizes(lab):
     """The heap is the child's, too; sizes are those of the parent; the copy was not accessed."""
     with spaces(lab) as world:
         world.make(PARENT)
-        world.play([(BREAK, PARENT, BASE, BASE + 10)])
+        world.set_break(PARENT, BASE + 10, start=BASE)
         assert world.write(PARENT, BASE, 3)
         assert world.fork(PARENT, CHILD)
         sizes = world.play([(SIZES, PARENT), (SIZES, CHILD)])
         assert sizes[0] == sizes[1], f"pages and bytes: the parent {sizes[0]}, the child {sizes[1]}"
         assert not world.entry(CHILD, BASE).has(ACCESSED), "the child has not used it yet"
-        end = world.do(BREAK, CHILD, 0, BASE + 3 * PAGE)
+        end = world.set_break(CHILD, BASE + 3 * PAGE)
         assert end == BASE + 3 * PAGE, "the heap of the child does not grow"
         assert world.write(CHILD, BASE + 2 * PAGE, 4) and world.read(CHILD, BASE) == 3
         assert world.read(PARENT, BASE + 2 * PAGE) is None
-        below = world.do(BREAK, CHILD, 0, BASE - PAGE)
+        below = world.set_break(CHILD, BASE - PAGE)
         assert below == end, "the heap of the child begins where its parent's does"
 
 
@@ -370,7 +371,7 @@ def test_cost_of_a_fork(lab):
     with spaces(lab) as world:
         world.make(PARENT)
         world.put(PARENT, BASE, LARGE)
-        assert world.do(FILL, PARENT, BASE, LARGE) == LARGE
+        world.fill(PARENT, BASE, LARGE)
         before = world.used()
         took = world.fork_instructions(PARENT, CHILD)
         tables = world.used() - before

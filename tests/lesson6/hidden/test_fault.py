@@ -8,21 +8,22 @@ import struct
 import pytest
 
 from labs.tools.machine.symbols import KERNEL_BASE
+from tests.lesson5.support import outside
 from tests.lesson6.faults import (
+    AROUND,
     BASE,
-    SOURCE,
-    begin,
-    fail_allocation,
+    Faults,
     fault,
     in_words,
     page_of_object,
-    put,
     require_fault,
     require_own_page,
     require_zero,
 )
+from tests.lesson6.spaces import START
 from tests.lesson6.support import (
     COPIED,
+    LARGE_PAGE,
     PAGE,
     PRESENT,
     SHARED,
@@ -31,7 +32,6 @@ from tests.lesson6.support import (
     STACK_GAP,
     STACK_LIMIT,
     WRITE,
-    Run,
     areas_of,
     entries,
     fail,
@@ -40,15 +40,14 @@ from tests.lesson6.support import (
     page_at,
     pages_of,
     require_sound_tables,
-    space_code,
 )
+from tests.support.met import Met
 from tests.support.told import expect
 
 FIRST = STACK_END - 4 * PAGE
-AROUND = 16  # pages
 
 
-def clear(run: Run, space: int) -> None:
+def clear(run: Faults, space: int) -> None:
     """All areas and pages go."""
     run.call("area_cut", space, 0, STACK_END)
 
@@ -73,12 +72,12 @@ def test_how_far_a_stack_grows(lab, write):
         (FIRST, FIRST - STACK_GAP, "0"),
         (FIRST - 1, FIRST - STACK_GAP, "-EFAULT"),
     ]
-    with space_code(lab, SOURCE) as run:
+    with outside(lab, Faults, START) as run:
         for address, other, expected in cases:
-            space = begin(run)
-            run.call("put_area", space, FIRST, STACK_END, 3 | STACK, 0, 0)
+            space = run.begin()
+            run.put_area(space, FIRST, STACK_END, 3 | STACK, 0, 0)
             if other:
-                run.call("put_area", space, other - 2 * PAGE, other, 3, 0, 0)
+                run.put_area(space, other - 2 * PAGE, other, 3, 0, 0)
             result = fault(run, space, address, write, may_sleep=False)
             above = f", an area ends {address // PAGE * PAGE - other} bytes below" if other else ""
             expect(f"{in_words(address, write)}{above}, returns", result, expected)
@@ -92,18 +91,16 @@ def test_how_far_a_stack_grows(lab, write):
             expect("entries after that", list(seen), wanted)
             clear(run, space)
             run.call("page_directory_destroy", run.guest.read_word(space))
-            run.guest.write(run.address("test_space_count"), bytes(4))
-            run.guest.write(space, bytes(28))
 
 
 @pytest.mark.exercise("6.3", points=2, once=True)
 def test_what_does_not_grow(lab):
     """An area without AREA_STACK; one of another kind between the address and the stack; and the
     stack's own end."""
-    with space_code(lab, SOURCE) as run:
-        space = begin(run)
-        run.call("put_area", space, FIRST, STACK_END, 3 | STACK, 0, 0)
-        run.call("put_area", space, FIRST - (4 << 20), FIRST - (4 << 20) + PAGE, 3, 0, 0)
+    with outside(lab, Faults, START) as run:
+        space = run.begin()
+        run.put_area(space, FIRST, STACK_END, 3 | STACK, 0, 0)
+        run.put_area(space, FIRST - (4 << 20), FIRST - (4 << 20) + PAGE, 3, 0, 0)
         before = areas_of(run, space)
         for address in (FIRST - (4 << 20) - 1, FIRST - (4 << 20) - 64 * PAGE, STACK_END, BASE):
             for write in (False, True):
@@ -114,17 +111,17 @@ def test_what_does_not_grow(lab):
 @pytest.mark.exercise("6.3", points=2, once=True)
 def test_junk(lab):
     """New pages are zero, whatever was in them; a page costs a page."""
-    with space_code(lab, SOURCE) as run:
-        space = begin(run)
-        put(run, space, 0, 30, 3)
+    with outside(lab, Faults, START) as run:
+        space = run.begin()
+        run.put(space, 0, 30, 3)
         require_fault(run, space, BASE, write=True)
-        run.call("spill_junk", 40)
+        run.spill_junk(40)
         for page in range(1, 9):
-            before = run.call("count_free")
+            before = run.free_pages()
             require_fault(run, space, BASE + page * PAGE + 4 * page, write=page % 4 != 0)
             seen = require_sound_tables(run, space, "after a fault")[BASE + page * PAGE]
             require_zero(run, seen, "a page that is new")
-            expect("pages that a fault takes", before - run.call("count_free"), int(page % 4 != 0))
+            expect("pages that a fault takes", before - run.free_pages(), int(page % 4 != 0))
         for page in (4, 8):
             require_fault(run, space, BASE + page * PAGE, write=True)
             seen = entries(run, space)[BASE + page * PAGE]
@@ -136,13 +133,13 @@ def test_junk(lab):
 def test_rights(lab):
     """Any right is the right to read; only SPACE_WRITE is the right to write. The shared bits of
     an area are no rights."""
-    with space_code(lab, SOURCE) as run:
-        space = begin(run)
+    with outside(lab, Faults, START) as run:
+        space = run.begin()
         for flags in (0, 1, 2, 3, 4, 5, 6, 7, SHARED, SHARED | 1, STACK, SHARED | 2):
             for of in (0, 1) if flags & SHARED else (0,):
                 for write in (False, True):
                     first = 2 * flags + 100
-                    put(run, space, first, first + 1, flags, of)
+                    run.put(space, first, first + 1, flags, of)
                     right = flags & 2 if write else flags & 7
                     expected = "0" if right else "-EACCES"
                     what = f"{in_words(BASE + first * PAGE, write)} with flags {flags:#x} returns"
@@ -153,23 +150,23 @@ def test_rights(lab):
 @pytest.mark.exercise("6.3", points=2, once=True)
 def test_must_not_sleep(lab):
     """Zeros need no sleep; an object may: -EAGAIN, nothing has changed, and it was not asked."""
-    with space_code(lab, SOURCE) as run:
-        space = begin(run)
-        put(run, space, 0, 4, 3)
-        put(run, space, 10, 30, 3, of=1)
-        put(run, space, 30, 40, 3 | SHARED, of=1)
-        put(run, space, 40, 50, 3 | SHARED, of=1, index=20)
+    with outside(lab, Faults, START) as run:
+        space = run.begin()
+        run.put(space, 0, 4, 3)
+        run.put(space, 10, 30, 3, of=1)
+        run.put(space, 30, 40, 3 | SHARED, of=1)
+        run.put(space, 40, 50, 3 | SHARED, of=1, index=20)
         require_fault(run, space, BASE + 44 * PAGE, write=False)
         kept = entries(run, space)
         require_fault(run, space, BASE, write=True, may_sleep=False)
         require_fault(run, space, BASE + PAGE, write=False, may_sleep=False)
-        run.guest.write(run.address("answer_count"), bytes(4))
+        run.asked.clear()
         for page in (12, 32):
             for write in (False, True):
                 require_fault(run, space, BASE + page * PAGE, write, "-EAGAIN", may_sleep=False)
         require_fault(run, space, BASE + 44 * PAGE, True, "-EAGAIN", may_sleep=False)
         require_fault(run, space, BASE + 50 * PAGE, True, "-EFAULT", may_sleep=False)
-        expect("times the object was asked", run.guest.read_word(run.address("answer_count")), 0)
+        expect("times the object was asked", len(run.asked), 0)
         seen = require_sound_tables(run, space, "after faults that must not sleep")
         expect("entries after that", sorted(seen), sorted([BASE, BASE + PAGE, *kept]))
         same = all(seen[at] == entry for at, entry in kept.items())
@@ -181,19 +178,19 @@ def test_must_not_sleep(lab):
 def test_what_the_object_is_asked(lab, write):
     """For the right page; that it is written to only where the area is shared. Beyond its end:
     -EIO. Its references are what they were."""
-    with space_code(lab, SOURCE) as run:
-        space = begin(run, with_peek=False)
-        put(run, space, 10, 30, 3, of=1, index=3)
-        put(run, space, 30, 60, 3 | SHARED, of=1, index=30)
+    with outside(lab, Faults, START) as run:
+        space = run.begin(with_peek=False)
+        run.put(space, 10, 30, 3, of=1, index=3)
+        run.put(space, 30, 60, 3 | SHARED, of=1, index=30)
         free = free_pages(run)
         made = 0
         for page, index in ((10, 3), (25, 18), (31, 31), (39, 39), (40, 40), (59, 59)):
             shared = page >= 30
             address = BASE + page * PAGE + 0xABC
             name = error_name_of(run, space, address, write)
-            words = [run.guest.read_word(run.address("answers") + 4 * i) for i in range(2)]
-            expect(f"the object is asked for page, of page {page},", words[0], index)
-            expect("the object hears of a write to its page", bool(words[1]), write and shared)
+            asked, written = run.asked[0] if run.asked else (None, None)
+            expect(f"the object is asked for page, of page {page},", asked, index)
+            expect("the object hears of a write to its page", bool(written), write and shared)
             expect(f"{in_words(address, write)} returns", name, "0" if index < 40 else "-EIO")
             if index >= 40:
                 continue
@@ -214,9 +211,9 @@ def test_what_the_object_is_asked(lab, write):
         expect("references of the object's pages after that", references, [1, 1, 1])
 
 
-def error_name_of(run: Run, space: int, address: int, write: bool) -> str:
+def error_name_of(run: Faults, space: int, address: int, write: bool) -> str:
     """What space_fault returns, with the answers from the first one on."""
-    run.guest.write(run.address("answer_count"), bytes(4))
+    run.asked.clear()
     return fault(run, space, address, write)
 
 
@@ -224,20 +221,20 @@ def error_name_of(run: Run, space: int, address: int, write: bool) -> str:
 def test_another_task_is_faster(lab):
     """While the object is asked another task makes the entry: that one stays, and the page that
     comes too late is given back."""
-    with space_code(lab, SOURCE) as run:
+    with outside(lab, Faults, START) as run:
         for flags, write in ((3, False), (3, True), (3 | SHARED, False), (3 | SHARED, True)):
-            space = begin(run, with_peek=False)
-            put(run, space, 10, 20, flags, of=1, index=5)
+            space = run.begin(with_peek=False)
+            run.put(space, 10, 20, flags, of=1, index=5)
             at = BASE + 12 * PAGE
-            put(run, space, 0, 1, 3)
+            run.put(space, 0, 1, 3)
             require_fault(run, space, BASE, write=True)
-            free = run.call("count_free")
-            run.call("be_faster", space, at)
+            free = run.free_pages()
+            run.be_faster(space, at)
             require_fault(run, space, at, write)
             seen = require_sound_tables(run, space, "after two faults on one page")[at]
             word = run.guest.read_word(KERNEL_BASE + frame_of(seen) * PAGE)
             expect("the page that the other task has mapped has the word", hex(word), hex(at))
-            expect("pages that two faults on one page took", free - run.call("count_free"), 1)
+            expect("pages that two faults on one page took", free - run.free_pages(), 1)
             references = page_at(run, page_of_object(run, 7)).references
             expect("references of the object's page, which came too late,", references, 1)
             clear(run, space)
@@ -255,24 +252,20 @@ def test_another_task_changes_the_areas(lab, flags, write):
         ("maps other pages of the object there", (flags, 1, 9), "0"),
         ("forbids all access", (flags & ~3, 1, 5) if flags & ~3 else (64, 1, 5), "-EACCES"),
     ]
-    with space_code(lab, SOURCE) as run:
+    with outside(lab, Faults, START) as run:
         for words, (new_flags, of, index), then in changes:
-            space = begin(run, with_peek=True)
-            put(run, space, 10, 20, flags, of=1, index=5)
+            space = run.begin(with_peek=True)
+            run.put(space, 10, 20, flags, of=1, index=5)
             at = BASE + 12 * PAGE
-            free = run.call("count_free")
+            free = run.free_pages()
             change = (BASE + 10 * PAGE, BASE + 20 * PAGE, new_flags, of, index)
-            run.call("be_changed", space, *change)
+            run.be_changed(space, *change)
             require_fault(run, space, at, write)
             what = f"while the object is asked another task {words}"
             expect(f"{what}: entries that are shown", len(entries(run, space)), 0)
-            expect(f"{what}: pages that are lost", free - run.call("count_free"), 0)
-            expect(
-                f"{what}: has the object a reference", run.call("object_references", 0) > of, True
-            )
-            expect(
-                f"{what}: the object's references afterwards", run.call("object_references", 1), of
-            )
+            expect(f"{what}: pages that are lost", free - run.free_pages(), 0)
+            expect(f"{what}: has the object a reference", run.references_meanwhile > of, True)
+            expect(f"{what}: the object's references afterwards", run.references, of)
             references = page_at(run, page_of_object(run, 7)).references
             expect(f"{what}: references of its page", references, 1)
             require_fault(run, space, at, write, then)
@@ -280,15 +273,46 @@ def test_another_task_changes_the_areas(lab, flags, write):
 
 
 @pytest.mark.exercise("6.3", points=1, once=True)
+@pytest.mark.parametrize("write", [False, True])
+def test_the_same_is_mapped_again(lab, write):
+    """While the object is asked another task unmaps the area, and with it the last page of a table,
+    and maps the same again: the entry is made in the table that is there then, or none is."""
+    met = Met("the table goes while the object is asked")
+    at = BASE + 12 * PAGE
+    with outside(lab, Faults, START) as run:
+        for flags in (3, 3 | SHARED):
+            space = run.begin(with_peek=False)
+            run.put(space, 10, 20, flags, of=1, index=5)
+            require_fault(run, space, at + PAGE, write=False)
+            run.be_changed(space, BASE + 10 * PAGE, BASE + 20 * PAGE, flags, 1, 5)
+            require_fault(run, space, at, write)
+            met("the table goes while the object is asked", run.tables_meanwhile == 0)
+            when = "after the same was mapped again while the object was asked"
+            seen = require_sound_tables(run, space, when)
+            expect(f"entries of other pages {when}", [each for each in seen if each != at], [])
+            its = page_of_object(run, 7)
+            shown = sum(frame_of(entry) == its for entry in seen.values())
+            expect(
+                f"references of the object's page {when}", page_at(run, its).references, 1 + shown
+            )
+            run.call("pte_of", space, at + LARGE_PAGE, 1)
+            expect(f"entries in a table that is new, {when}", entries(run, space), seen)
+            require_fault(run, space, at, write)
+            expect("entries after the next fault", [*entries(run, space)], [at])
+            clear(run, space)
+    met.require()
+
+
+@pytest.mark.exercise("6.3", points=1, once=True)
 def test_error_of_an_area_that_is_gone(lab):
     """While the object is asked for a page that it does not have, another task unmaps the area:
     the error is nobody's, and the access faults again."""
-    with space_code(lab, SOURCE) as run:
-        space = begin(run)
+    with outside(lab, Faults, START) as run:
+        space = run.begin()
         for write in (False, True):
-            put(run, space, 10, 20, 3, of=1, index=38)
+            run.put(space, 10, 20, 3, of=1, index=38)
             require_fault(run, space, BASE + 12 * PAGE, write, "-EIO")
-            run.call("be_changed", space, BASE + 10 * PAGE, BASE + 20 * PAGE, 0, 0, 0)
+            run.be_changed(space, BASE + 10 * PAGE, BASE + 20 * PAGE, 0, 0, 0)
             require_fault(run, space, BASE + 12 * PAGE, write, "0")
             require_fault(run, space, BASE + 12 * PAGE, write, "-EFAULT")
 
@@ -296,15 +320,15 @@ def test_error_of_an_area_that_is_gone(lab):
 @pytest.mark.exercise("6.3", points=2, once=True)
 def test_no_memory(lab):
     """The n-th page cannot be had: -ENOMEM; nothing is mapped, and nothing is lost."""
-    with space_code(lab, SOURCE) as run:
+    with outside(lab, Faults, START) as run:
         for flags, of, write in ((3, 0, False), (3, 0, True), (3, 1, False), (3, 1, True)):
             for number in (1, 2):
-                space = begin(run)
-                put(run, space, 0, 20, flags, of)
+                space = run.begin()
+                run.put(space, 0, 20, flags, of)
                 free = free_pages(run)
-                fail_allocation(run, number)
+                run.fail_request(number)
                 result = fault(run, space, BASE + 9 * PAGE, write)
-                fail_allocation(run, 0)
+                run.fail_request(0)
                 of_what = "an object" if of else "zeros"
                 what = f"{in_words(BASE + 9 * PAGE, write)}, of {of_what}, without page {number},"
                 seen = require_sound_tables(run, space, "after that")
@@ -317,10 +341,12 @@ def test_no_memory(lab):
                 expect(f"references of the object's page after {what}", references, 1)
 
 
-def around(run: Run, first: int, end: int, index: int, page: int, flags: int = 1) -> dict[int, int]:
+def around(
+    run: Faults, first: int, end: int, index: int, page: int, flags: int = 1
+) -> dict[int, int]:
     """Which pages have entries after one of an area was read, and the frames."""
-    space = begin(run)
-    put(run, space, first, end, flags, of=1, index=index)
+    space = run.begin()
+    run.put(space, first, end, flags, of=1, index=index)
     require_fault(run, space, BASE + page * PAGE + 9, write=False)
     seen = require_sound_tables(run, space, "after a read of an object's page")
     for at, entry in seen.items():
@@ -345,7 +371,7 @@ def around(run: Run, first: int, end: int, index: int, page: int, flags: int = 1
 def test_around(lab):
     """A page of an object that is read brings its neighbours: at most 16, of the area, and of the
     object."""
-    with space_code(lab, SOURCE) as run:
+    with outside(lab, Faults, START) as run:
         for first, end, index, page in (
             (0, 40, 0, 20),
             (3, 12, 2, 7),
@@ -367,7 +393,7 @@ def test_around(lab):
 def test_around_is_chosen(lab):
     """fault_around_bytes says how much: a page, or 256 KiB; an object without peek: a page; a
     write: a page."""
-    with space_code(lab, SOURCE) as run:
+    with outside(lab, Faults, START) as run:
         place = run.guest.address("fault_around_bytes")
         for pages, most in ((1, 1), (4, 4), (64, 38)):
             run.guest.write(place, struct.pack("<I", pages * PAGE))
@@ -375,17 +401,17 @@ def test_around_is_chosen(lab):
             if not max(1, most // 2) <= found <= most:
                 fail(f"fault_around_bytes of {pages} pages: {found} entries, of at most {most}")
         run.guest.write(place, struct.pack("<I", AROUND * PAGE))
-        space = begin(run, with_peek=False)
-        put(run, space, 0, 30, 1, of=1)
+        space = run.begin(with_peek=False)
+        run.put(space, 0, 30, 1, of=1)
         require_fault(run, space, BASE + 9 * PAGE, write=False)
         expect("entries for an object without peek", pages_of(run, space), 1)
-        space = begin(run)
-        put(run, space, 0, 30, 3 | SHARED, of=1)
+        space = run.begin()
+        run.put(space, 0, 30, 3 | SHARED, of=1)
         require_fault(run, space, BASE + 9 * PAGE, write=True)
         expect("entries for a page that is written to", pages_of(run, space), 1)
-        run.guest.write(run.address("peeks_at_most"), struct.pack("<I", 3))
-        space = begin(run)
-        put(run, space, 0, 40, 1, of=1)
+        run.peeks_at_most = 3
+        space = run.begin()
+        run.put(space, 0, 40, 1, of=1)
         require_fault(run, space, BASE + 20 * PAGE, write=False)
         if (found := pages_of(run, space)) < AROUND // 2:
             fail(f"an object that gives three pages at a time is asked again: {found} entries")
@@ -395,14 +421,14 @@ def test_around_is_chosen(lab):
 def test_around_what_is_there(lab):
     """Neighbours that have an entry keep it; what is not in memory has none; and a page that is
     there is no reason to ask the object."""
-    with space_code(lab, SOURCE) as run:
-        space = begin(run)
-        put(run, space, 0, 32, 3, of=1)
+    with outside(lab, Faults, START) as run:
+        space = run.begin()
+        run.put(space, 0, 32, 3, of=1)
         for page in (17, 22):
             require_fault(run, space, BASE + page * PAGE, write=True)
         own = entries(run, space)
-        run.call("lose_page", 19, 0)
-        run.call("lose_page", 25, 1)
+        run.lose_page(19, 0)
+        run.lose_page(25, 1)
         require_fault(run, space, BASE + 20 * PAGE, write=False)
         seen = require_sound_tables(run, space, "after a read among other pages")
         for page in (17, 22):
@@ -413,10 +439,10 @@ def test_around_what_is_there(lab):
                 fail(f"page {page} is not in memory: expected no entry, seen one")
             expected = "-EIO" if page == 19 else "-ENOMEM"
             require_fault(run, space, BASE + page * PAGE, False, expected)
-        run.guest.write(run.address("answer_count"), bytes(4))
+        run.asked.clear()
         before = entries(run, space)
         require_fault(run, space, BASE + 17 * PAGE, write=True)
-        asked = run.guest.read_word(run.address("answer_count"))
+        asked = len(run.asked)
         expect("times the object was asked for a page that is there", asked, 0)
         expect("entries after that", entries(run, space), before)
 
@@ -425,36 +451,36 @@ def test_around_what_is_there(lab):
 def test_the_kernels_own(lab):
     """What the kernel copies for a program faults in as it would for the program; on a hole the
     copy ends."""
-    with space_code(lab, SOURCE) as run:
-        space = begin(run)
-        put(run, space, 0, 3, 3)
-        put(run, space, 5, 6, 1)
-        put(run, space, 7, 8, 0)
-        run.call("put_area", space, FIRST, STACK_END, 3 | STACK, 0, 0)
-        run.call("run_space", space)
-        expect("writes to new pages", run.answers("write_pages", BASE, 4, 7), [1, 1, 1, 0])
-        expect("reads of them", run.answers("read_pages", BASE, 4), [1, 7, 1, 7, 1, 7, 0, 0])
-        expect("writes to a page to read", run.answers("write_pages", BASE + 5 * PAGE, 1, 7), [0])
-        expect("reads of it", run.answers("read_pages", BASE + 5 * PAGE, 2), [1, 0, 0, 0])
-        expect("reads without rights", run.answers("read_pages", BASE + 7 * PAGE, 1), [0, 0])
+    with outside(lab, Faults, START) as run:
+        space = run.begin()
+        run.put(space, 0, 3, 3)
+        run.put(space, 5, 6, 1)
+        run.put(space, 7, 8, 0)
+        run.put_area(space, FIRST, STACK_END, 3 | STACK, 0, 0)
+        run.run_space(space)
+        expect("writes to new pages", run.write_pages(BASE, 4, 7), [1, 1, 1, 0])
+        expect("reads of them", run.read_pages(BASE, 4), [7, 7, 7, None])
+        expect("writes to a page to read", run.write_pages(BASE + 5 * PAGE, 1, 7), [0])
+        expect("reads of it", run.read_pages(BASE + 5 * PAGE, 2), [0, None])
+        expect("reads without rights", run.read_pages(BASE + 7 * PAGE, 1), [None])
         below = FIRST - 5 * PAGE
-        expect("writes below the stack", run.answers("write_pages", below, 2, 9), [1, 1])
+        expect("writes below the stack", run.write_pages(below, 2, 9), [1, 1])
         expect("where the stack begins then", hex(areas_of(run, space)[-1].start), hex(below))
 
 
 @pytest.mark.exercise("6.3", points=1, once=True)
 def test_hidden_page(lab):
     """An entry without PTE_PRESENT comes back with all that it had."""
-    with space_code(lab, SOURCE) as run:
-        space = begin(run)
-        put(run, space, 0, 9, 3)
+    with outside(lab, Faults, START) as run:
+        space = run.begin()
+        run.put(space, 0, 9, 3)
         for page, write in ((0, True), (1, False), (2, True)):
             require_fault(run, space, BASE + page * PAGE, write)
         before = entries(run, space)
         marks = {0: 0x60, 1: 0x20, 2: 0}
         for page, bits in marks.items():
             at = BASE + page * PAGE
-            run.call("change_entry", space, at, (before[at] | bits) & ~PRESENT)
+            run.change_entry(space, at, (before[at] | bits) & ~PRESENT)
             require_fault(run, space, at, write=page == 0)
             seen = require_sound_tables(run, space, "after a fault on a hidden page")[at]
             expect("the entry of a hidden page", hex(seen), hex(before[at] | bits))

@@ -8,25 +8,28 @@ from random import Random
 
 import pytest
 
-from tests.lesson6.families import Families
-from tests.lesson6.steps import (
+from tests.lesson6.caches import (
     ASKED_AGAIN,
-    BASE,
-    BOTH,
     BOTH_FAIL,
-    CACHED,
     CUT_AND_FAILS,
     CUT_AND_GROWN,
     FAILS,
     IS_CUT,
+    RECLAIMED,
+    WRITTEN_TO,
+)
+from tests.lesson6.families import Families
+from tests.lesson6.steps import (
+    BASE,
+    BOTH,
+    CACHED,
     PAGE,
     READ_AT,
-    RECLAIMED,
     SHARED,
+    SHORTEN,
     SYNC,
     WRITABLE,
     WRITE_AT,
-    WRITTEN_TO,
     World,
     spaces,
 )
@@ -60,8 +63,8 @@ def test_families_and_files(lab, number):
     with spaces(lab) as world:
         before = world.used()
         families = Families(world, Random(lab.seed + number), with_files=True)
-        for _ in range(6 if lab.mode == "icount" else 3):
-            families.live(300)
+        for _ in range(3):
+            families.live(120)
             families.check_references()
         families.end()
         left = world.used() - before
@@ -74,7 +77,7 @@ def test_two_who_read_the_same_page(lab):
     with spaces(lab) as world:
         before = mapped(world, [11, 12, 13], BOTH | SHARED)
         alone = world.used()
-        world.event(FILE, ASKED_AGAIN, 1)
+        world.event(FILE, ASKED_AGAIN, 1, 1)
         error, references = world.page(FILE, 1)
         assert error == 0, f"`page` returns {error}"
         assert references == 2, f"references of the cache and of one who asked: {references}"
@@ -84,6 +87,18 @@ def test_two_who_read_the_same_page(lab):
         world.unpin()
         assert world.read(A, BASE + PAGE) == 12
         assert world.entry(A, BASE + PAGE).references == 2
+        finish(world, before, A)
+
+
+@pytest.mark.exercise("6.5", points=1, once=True)
+def test_late_writer(lab):
+    """Who reads a page to write to it comes later than one who only reads: the page is dirty."""
+    with spaces(lab) as world:
+        before = mapped(world, [11, 12, 13], BOTH | SHARED)
+        world.event(FILE, ASKED_AGAIN, 1, 0)
+        assert world.write(A, BASE + PAGE, 21)
+        assert world.cached(FILE, 1) == (True, True), "what the late one writes is not dirty"
+        assert world.sync(FILE, 0, 3) == 0 and world.in_file(FILE, 1) == 21, "it is lost"
         finish(world, before, A)
 
 
@@ -122,7 +137,7 @@ def test_file_that_cannot_be_read(lab):
         assert world.cached(FILE, 1) == (False, False), "a page that was not read is in the tree"
         assert world.read(A, BASE + PAGE) == 12
         for number in (1, 2):
-            world.used()
+            world.give_back()
             world.fail(number)
             error, _ = world.page(FILE, 2)
             world.fail(0)
@@ -318,7 +333,7 @@ def test_tlb_after_a_cut(lab):
             [
                 (WRITE_AT, A, BASE + 2 * PAGE, 21),
                 (READ_AT, A, BASE + 2 * PAGE),
-                (46, FILE, 2, 2),  # SHORTEN
+                (SHORTEN, FILE, 2),
                 (READ_AT, A, BASE + 2 * PAGE),
             ]
         )

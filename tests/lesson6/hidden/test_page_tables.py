@@ -4,12 +4,15 @@ what it costs."""
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from random import Random
 
 import pytest
 
 from labs.tools.machine.symbols import KERNEL_BASE
 from tests.lesson4.support import signed
+from tests.lesson5.support import NANOSECONDS, outside
+from tests.lesson6.spaces import START, Spaces
 from tests.lesson6.support import (
     ACCESSED,
     DIRTY,
@@ -23,28 +26,31 @@ from tests.lesson6.support import (
     USER,
     WRITABLE,
     WRITE,
-    Run,
     directory_of,
     entries,
     fail,
     frame_of,
     free_pages,
     in_words,
-    instead,
     page_at,
     require_sound_tables,
-    space_code,
     tables_of,
 )
+from tests.support.met import Met
 from tests.support.told import expect, require
 
-SOURCE = "tests/lesson6/memory/tables.c"
 SHOWN = PRESENT | USER | HIDDEN
 PAGES = 24  # of space->pages in struct space
+DENSE = 36  # pages, one after the other
+CASES = (
+    *("more than 32 pages are unmapped", "more than 32 pages are copied"),
+    *("more than 32 pages lose a right", "a range over a border of tables"),
+    *("a hidden page is unmapped", "a hidden page is copied", "a page of two spaces is unmapped"),
+)
 MOST_EMPTY = 150_000  # instructions for 3 GiB with two tables
 
 
-def require_same(run: Run, space: int, model: dict[int, int], when: str) -> None:
+def require_same(run: Spaces, space: int, model: dict[int, int], when: str) -> None:
     """The space has these entries; the processor may have set bits since."""
     seen = require_sound_tables(run, space, when)
     for address in sorted(seen.keys() | model.keys()):
@@ -56,15 +62,19 @@ def require_same(run: Run, space: int, model: dict[int, int], when: str) -> None
             )
 
 
+Range = tuple[int, int] | None
+
+
 class Model:
     """Two spaces, each as its entries, over three tables."""
 
-    def __init__(self, run: Run, random: Random) -> None:
+    def __init__(self, run: Spaces, random: Random) -> None:
         self.run = run
         self.random = random
         self.first = LARGE_PAGE * random.randrange(0x100, 0x2F0)
-        self.spaces = [run.call("empty_space"), run.call("empty_space")]
+        self.spaces = [run.empty_space(), run.empty_space()]
         self.models: list[dict[int, int]] = [{}, {}]
+        self.met = Met(*CASES)
 
     def address(self) -> int:
         """A page of the three tables: often near a border."""
@@ -79,30 +89,67 @@ class Model:
         start, end = sorted((self.address(), self.address()))
         return start, end + PAGE
 
+    def dense(self) -> Iterator[str]:
+        """What is promised, with each seed: pages one after the other, over a border, are copied,
+        lose rights, and go."""
+        border = self.first + LARGE_PAGE
+        start = border - self.random.randrange(4, DENSE - 4) * PAGE
+        end = start + DENSE * PAGE
+        for address in range(start, end, PAGE):
+            self.map_page(0, address)
+        yield self.copy(0, (start, end))
+        hidden = start + self.random.randrange(1, DENSE - 1) * PAGE
+        yield self.protect(1, (hidden, hidden + PAGE), 0)
+        yield self.protect(0, (start, end), READABLE)
+        yield self.unmap(0, (start + PAGE, end - PAGE))
+        yield self.copy(1, (start + PAGE, end - PAGE))
+        yield self.unmap(1, (start, end))
+        yield self.unmap(0, (start, end))
+
+    def note(self, number: int, start: int, end: int, done: str) -> None:
+        """Which cases a range is, before something is done to it."""
+        found = [entry for at, entry in self.models[number].items() if start <= at < end]
+        self.met(f"more than 32 pages {done}", len(found) > 32)
+        self.met("a range over a border of tables", start // LARGE_PAGE < (end - 1) // LARGE_PAGE)
+        hidden = any(not entry & PRESENT for entry in found)
+        if done != "lose a right":
+            self.met(f"a hidden page is {'copied' if done == 'are copied' else 'unmapped'}", hidden)
+        if done == "are unmapped":
+            others = {frame_of(entry) for entry in self.models[1 - number].values()}
+            shared = any(frame_of(entry) in others for entry in found)
+            self.met("a page of two spaces is unmapped", shared)
+
+    def map_page(self, number: int, address: int) -> None:
+        """A page where there is none."""
+        writable = self.random.randrange(2)
+        entry = self.run.map_page(self.spaces[number], address, writable)
+        entry |= self.random.choice([0, ACCESSED, ACCESSED | DIRTY])
+        self.run.change_entry(self.spaces[number], address, entry)
+        self.models[number][address] = entry
+
     def map_some(self, number: int) -> str:
         """Pages where there are none."""
         for _ in range(6):
             address = self.address()
             if address not in self.models[number]:
-                writable = self.random.randrange(2)
-                entry = self.run.call("map_page", self.spaces[number], address, writable)
-                entry |= self.random.choice([0, ACCESSED, ACCESSED | DIRTY])
-                self.run.call("change_entry", self.spaces[number], address, entry)
-                self.models[number][address] = entry
+                self.map_page(number, address)
         return "after pages were mapped"
 
-    def unmap(self, number: int) -> str:
+    def unmap(self, number: int, of: Range = None) -> str:
         """page_unmap_range."""
-        start, end = self.range()
+        start, end = of or self.range()
+        self.note(number, start, end, "are unmapped")
         self.run.call("page_unmap_range", self.spaces[number], start, end)
         for address in [each for each in self.models[number] if start <= each < end]:
             del self.models[number][address]
         return f"after page_unmap_range of [{start:#x}, {end:#x})"
 
-    def protect(self, number: int) -> str:
+    def protect(self, number: int, of: Range = None, kind: int | None = None) -> str:
         """page_protect_range."""
-        start, end = self.range()
-        protection = self.random.choice([0, READABLE, READABLE | WRITABLE, 4])
+        start, end = of or self.range()
+        self.note(number, start, end, "lose a right")
+        chosen = self.random.choice([0, READABLE, READABLE | WRITABLE, 4])
+        protection = chosen if kind is None else kind
         self.run.call("page_protect_range", self.spaces[number], start, end, protection)
         for address, entry in self.models[number].items():
             if start <= address < end:
@@ -110,12 +157,13 @@ class Model:
                 self.models[number][address] = kept & ~PRESENT | (PRESENT if protection else 0)
         return f"after page_protect_range of [{start:#x}, {end:#x}) with {protection}"
 
-    def copy(self, number: int) -> str:
+    def copy(self, number: int, of: Range = None) -> str:
         """page_copy_range, to where nothing is mapped."""
-        start, end = self.range()
+        start, end = of or self.range()
         other = self.models[1 - number]
         if any(start <= each < end for each in other):
-            return self.unmap(1 - number)
+            return self.unmap(1 - number, of)
+        self.note(number, start, end, "are copied")
         to, source = self.spaces[1 - number], self.spaces[number]
         result = self.run.call("page_copy_range", to, source, start, end)
         expect("page_copy_range returns", result, 0)
@@ -141,9 +189,11 @@ class Model:
 def test_random_ranges(lab, number):
     """Ranges over three tables, with their borders, against a model."""
     random = Random(lab.seed + number)
-    with space_code(lab, SOURCE) as run:
+    with outside(lab, Spaces, START) as run:
         free = free_pages(run)
         model = Model(run, random)
+        for what in model.dense():
+            model.require(what)
         for _ in range(12):
             model.map_some(0)
             what = random.choice([model.unmap, model.protect, model.protect, model.copy])
@@ -155,6 +205,7 @@ def test_random_ranges(lab, number):
             run.call("page_unmap_range", space, *last)
             model.models[i].clear()
         model.require("after all was unmapped")
+        model.met.require()
         for space in model.spaces:
             if tables_of(run, space):
                 fail("no page is mapped any more: expected no tables, seen one")
@@ -166,12 +217,12 @@ def test_random_ranges(lab, number):
 def test_one_entry_left(lab):
     """A table stays as long as it has an entry, wherever that is."""
     start = 0x50000000
-    with space_code(lab, SOURCE) as run:
-        space = run.call("empty_space")
+    with outside(lab, Spaces, START) as run:
+        space = run.empty_space()
         for kept in (0, 7, 1023):
             entry = {}
             for i in {0, 7, 1023}:
-                entry[i] = run.call("map_page", space, start + i * PAGE, 1)
+                entry[i] = run.map_page(space, start + i * PAGE, 1)
             for i in {0, 7, 1023} - {kept}:
                 at = start + i * PAGE
                 run.call("page_unmap_range", space, at, at + PAGE)
@@ -181,37 +232,42 @@ def test_one_entry_left(lab):
 
 
 @pytest.mark.exercise("6.1", points=2, once=True)
-def test_forgotten_before_release(lab):
-    """When a page is given back the processor has forgotten it; and it is given back once, by the
-    last entry that shows it."""
-    start = 0x41234000
-    with space_code(lab, SOURCE) as run:
-        space = run.call("empty_space")
-        instead(run, "page_free_last", "record_end")
-        run.call("load_space", space)
-        for i in range(3):
-            at = start + i * PAGE
-            frame = frame_of(run.call("map_page", space, at, 1))
-            expect("a page that is mapped can be read", run.answers("read_pages", at, 1)[0], 1)
-            run.call("watch", at)
-            found = run.answers("page_unmap_range", space, at, at + PAGE)
-            released = found[: 2 * (len(found) // 2) : 2]
-            if frame not in released:
-                fail("a page that nobody shows any more was not released")
-            if found[2 * released.index(frame) + 1]:
+@pytest.mark.parametrize("pages", [1, 70])
+def test_forgotten_before_release(lab, pages):
+    """When a page is given back the processor has forgotten it, whatever else is in the range; and
+    it is given back once, by the last entry that shows it."""
+    start = 0x41234000 - Random(lab.seed).randrange(pages) * PAGE
+    with outside(lab, Spaces, START) as run:
+        space, places = run.empty_space(), {}
+        released: list[int] = []
+
+        def record(page: int, *_: int) -> None:
+            frame = frame_of(run.address_of(page) - KERNEL_BASE)
+            released.append(frame)
+            if frame in places and run.load(places[frame]) is not None:
                 fail("a page was released while the TLB still translates to it")
-            if released.count(frame) > 1:
-                fail("a page was released twice")
+
+        run.kernel.serve(run.guest.address("page_free_last"), record)
+        run.load_space(space)
+        for at in range(start, start + pages * PAGE, PAGE):
+            places[frame_of(run.map_page(space, at, 1))] = at
+            expect("the word of a page that is mapped", run.load(at), at)
+        run.call("page_unmap_range", space, start, start + pages * PAGE)
+        own = [frame for frame in released if frame in places]
+        if len(set(own)) < pages:
+            fail("a page that nobody shows any more was not released")
+        if len(own) > pages:
+            fail("a page was released twice")
 
 
 @pytest.mark.exercise("6.1", points=1, once=True)
 def test_page_with_two_entries(lab):
     """A page that two entries show is released by the second that goes."""
     start = 0x60000000
-    with space_code(lab, SOURCE) as run:
-        space, other = run.call("empty_space"), run.call("empty_space")
+    with outside(lab, Spaces, START) as run:
+        space, other = run.empty_space(), run.empty_space()
         for i in range(3):
-            run.call("map_page", space, start + i * PAGE, 1)
+            run.map_page(space, start + i * PAGE, 1)
         run.call("page_copy_range", other, space, start, start + 3 * PAGE)
         frames = [frame_of(entry) for entry in entries(run, space).values()]
         run.call("page_unmap_range", space, start, start + 3 * PAGE)
@@ -219,9 +275,9 @@ def test_page_with_two_entries(lab):
             seen = page_at(run, frame)
             require(seen.is_used, "a page was freed that another space still shows")
             expect("references of a page that one entry shows", seen.references, 1)
-        run.call("load_space", other)
-        seen = run.answers("read_pages", start, 3)
-        wanted = [word for i in range(3) for word in (1, start + i * PAGE)]
+        run.load_space(other)
+        seen = run.read_pages(start, 3)
+        wanted = [start + i * PAGE for i in range(3)]
         expect("what the other space reads", seen, wanted)
         run.call("page_unmap_range", other, start, start + 3 * PAGE)
         if any(page_at(run, frame).is_used for frame in frames):
@@ -232,22 +288,22 @@ def test_page_with_two_entries(lab):
 def test_another_page(lab):
     """pte_set shows another page at once, and the accessed bit is set again once it was cleared."""
     start = 0x48000000
-    with space_code(lab, SOURCE) as run:
-        space = run.call("empty_space")
-        run.call("load_space", space)
+    with outside(lab, Spaces, START) as run:
+        space = run.empty_space()
+        run.load_space(space)
         for i in range(4):
             at = start + i * PAGE
-            run.call("map_page", space, at, 0)
-            run.answers("read_pages", at, 1)
-            page = run.call("new_page", 0x1000 + i) - KERNEL_BASE
-            run.call("change_entry", space, at, page | SHOWN | ACCESSED)
-            seen = run.answers("read_pages", at, 1)
-            if seen != [1, 0x1000 + i]:
+            run.map_page(space, at, 0)
+            run.read_pages(at, 1)
+            page = run.new_page(0x1000 + i) - KERNEL_BASE
+            run.change_entry(space, at, page | SHOWN | ACCESSED)
+            seen = run.read_pages(at, 1)
+            if seen != [0x1000 + i]:
                 fail("an entry shows another page now: the program still reads the old one")
-        run.answers("read_pages", start, 4)
+        run.read_pages(start, 4)
         for at, entry in entries(run, space).items():
-            run.call("change_entry", space, at, entry & ~ACCESSED)
-        run.answers("read_pages", start, 4)
+            run.change_entry(space, at, entry & ~ACCESSED)
+        run.read_pages(start, 4)
         if not all(entry & ACCESSED for entry in entries(run, space).values()):
             fail(
                 "the accessed bit was cleared, and a read does not set it again: the TLB was asked"
@@ -258,18 +314,18 @@ def test_another_page(lab):
 def test_protection_is_at_once(lab):
     """What page_protect_range takes away is gone for the next access."""
     start = 0x77FFE000
-    with space_code(lab, SOURCE) as run:
-        space = run.call("empty_space")
-        run.call("load_space", space)
+    with outside(lab, Spaces, START) as run:
+        space = run.empty_space()
+        run.load_space(space)
         for i in range(4):
-            run.call("map_page", space, start + i * PAGE, 1)
-        run.answers("write_pages", start, 4, 1)
+            run.map_page(space, start + i * PAGE, 1)
+        run.write_pages(start, 4, 1)
         run.call("page_protect_range", space, start, start + 3 * PAGE, READABLE)
-        seen = run.answers("write_pages", start, 4, 2)
+        seen = run.write_pages(start, 4, 2)
         expect("which of four pages can be written, after three lost it,", seen, [0, 0, 0, 1])
-        run.answers("read_pages", start, 4)
+        run.read_pages(start, 4)
         run.call("page_protect_range", space, start + PAGE, start + 3 * PAGE, 0)
-        seen = run.answers("read_pages", start, 4)[::2]
+        seen = run.readable(start, 4)
         expect("which of four pages can be read, after two lost it,", seen, [1, 0, 0, 1])
         kept = [page_at(run, frame_of(entry)).is_used for entry in entries(run, space).values()]
         expect("pages that are kept, without any protection too,", sum(kept), 4)
@@ -279,14 +335,14 @@ def test_protection_is_at_once(lab):
 def test_all_are_forgotten(lab):
     """Of several pages that are unmapped at once the processor has forgotten each."""
     start = 0x4A3FD000
-    with space_code(lab, SOURCE) as run:
-        space = run.call("empty_space")
-        run.call("load_space", space)
+    with outside(lab, Spaces, START) as run:
+        space = run.empty_space()
+        run.load_space(space)
         for i in range(6):
-            run.call("map_page", space, start + i * PAGE, 1)
-        run.answers("read_pages", start, 6)
+            run.map_page(space, start + i * PAGE, 1)
+        run.read_pages(start, 6)
         run.call("page_unmap_range", space, start + PAGE, start + 5 * PAGE)
-        seen = run.answers("read_pages", start, 6)[::2]
+        seen = run.readable(start, 6)
         wanted = [1, 0, 0, 0, 0, 1]
         expect("which of six pages can be read, after four were unmapped,", seen, wanted)
 
@@ -297,13 +353,13 @@ def test_bits_of_an_entry(lab, protection):
     """What page_protect_range and page_copy_range leave of an entry, for each protection, of a page
     that was read, was written to, or neither."""
     start = 0x51230000
-    with space_code(lab, SOURCE) as run:
-        space, copy = run.call("empty_space"), run.call("empty_space")
+    with outside(lab, Spaces, START) as run:
+        space, copy = run.empty_space(), run.empty_space()
         wanted = {}
         for i, bits in enumerate((0, ACCESSED, ACCESSED | DIRTY, DIRTY)):
             at = start + i * PAGE
-            wanted[at] = run.call("map_page", space, at, 1) | bits
-            run.call("change_entry", space, at, wanted[at])
+            wanted[at] = run.map_page(space, at, 1) | bits
+            run.change_entry(space, at, wanted[at])
         run.call("page_protect_range", space, start, start + 4 * PAGE, protection)
         lost = (0 if protection & WRITABLE else WRITE) | (0 if protection else PRESENT)
         wanted = {at: entry & ~lost for at, entry in wanted.items()}
@@ -322,13 +378,13 @@ def test_bits_of_an_entry(lab, protection):
 def test_tables_without_entries(lab):
     """pte_set to 0 counts, too; and a table that never had an entry goes like any other."""
     start = 0x6C000000
-    with space_code(lab, SOURCE) as run:
-        space = run.call("empty_space")
-        shown = [run.call("map_page", space, start + i * PAGE, 1) for i in range(2)]
-        run.call("change_entry", space, start, 0)
+    with outside(lab, Spaces, START) as run:
+        space = run.empty_space()
+        shown = [run.map_page(space, start + i * PAGE, 1) for i in range(2)]
+        run.change_entry(space, start, 0)
         run.guest.write(space + PAGES, struct.pack("<I", 1))  # the caller of pte_set counts those
         require_same(run, space, {start + PAGE: shown[1]}, "after one of two became 0")
-        run.call("entry_of", space, start + LARGE_PAGE, 1)
+        run.call("pte_of", space, start + LARGE_PAGE, 1)
         run.call("page_unmap_range", space, start, start + 2 * LARGE_PAGE)
         expect("tables after all was unmapped", tables_of(run, space), {})
 
@@ -337,10 +393,10 @@ def test_tables_without_entries(lab):
 def test_hidden_pages(lab):
     """A page that PROT_NONE has hidden is copied, and unmapped, like any other."""
     start = 0x33000000
-    with space_code(lab, SOURCE) as run:
-        space, copy = run.call("empty_space"), run.call("empty_space")
+    with outside(lab, Spaces, START) as run:
+        space, copy = run.empty_space(), run.empty_space()
         free = free_pages(run)
-        shown = run.call("map_page", space, start, 1)
+        shown = run.map_page(space, start, 1)
         run.call("page_protect_range", space, start, start + PAGE, 0)
         run.call("page_copy_range", copy, space, start, start + PAGE)
         for each in (space, copy):
@@ -355,11 +411,11 @@ def test_hidden_pages(lab):
 def test_no_memory(lab):
     """No memory for a table: NULL or -ENOMEM; what has been copied can be unmapped again."""
     first = 0x40400000
-    with space_code(lab, SOURCE) as run:
-        space, copy = run.call("empty_space"), run.call("empty_space")
+    with outside(lab, Spaces, START) as run:
+        space, copy = run.empty_space(), run.empty_space()
         shown = [first - PAGE, first, first + LARGE_PAGE]
         for at in shown:
-            run.call("map_page", space, at, 1)
+            run.map_page(space, at, 1)
         for number in range(1, 4):
             free = free_pages(run)
             run.guest.write(run.guest.address("allocation_fails_in"), struct.pack("<I", number))
@@ -375,7 +431,7 @@ def test_no_memory(lab):
             expect("pages that are free after a copy that failed", free_pages(run), free)
         run.call("page_table_shrink")
         run.guest.write(run.guest.address("allocation_fails_in"), struct.pack("<I", 1))
-        place = run.call("entry_of", copy, first, 1)
+        place = run.call("pte_of", copy, first, 1)
         expect("no memory for a table: pte_of returns", place, 0)
         expect("tables after that", tables_of(run, copy), {})
         for at in shown:
@@ -386,10 +442,10 @@ def test_no_memory(lab):
 @pytest.mark.exercise("6.1", points=1, once=True)
 def test_all_of_it(lab):
     """From address 0 to the kernel: all goes, and the kernel's part is as it was."""
-    with space_code(lab, SOURCE) as run:
-        space = run.call("empty_space")
+    with outside(lab, Spaces, START) as run:
+        space = run.empty_space()
         for at in (0, 0x3FF000, 0x08048000, 0xBFC00000, 0xBFFFF000):
-            run.call("map_page", space, at, 1)
+            run.map_page(space, at, 1)
         for number in tables_of(run, space):
             word = run.guest.read_word(directory_of(run, space) + 4 * number)
             what = f"bits of the directory's entry of {number * LARGE_PAGE:#x}: P, W, U"
@@ -406,16 +462,16 @@ def test_all_of_it(lab):
 @pytest.mark.exercise("6.1", points=2)
 def test_price(lab):
     """Ranges of 3 GiB with two pages in them: the time is that of the tables."""
-    with space_code(lab, SOURCE) as run:
-        space, copy = run.call("empty_space"), run.call("empty_space")
+    with outside(lab, Spaces, START) as run:
+        space, copy = run.empty_space(), run.empty_space()
         for at in (0x08048000, 0xBFFFD000):
-            run.call("map_page", space, at, 1)
+            run.map_page(space, at, 1)
         everything = (space, 0, KERNEL_BASE)
         for name, arguments in (
             ("page_protect_range", (*everything, READABLE)),
             ("page_copy_range", (copy, *everything)),
             ("page_unmap_range", everything),
         ):
-            count, _ = run.price(name, *arguments)
+            count, _ = run.kernel.price(NANOSECONDS[lab.mode], name, *arguments)
             if count > MOST_EMPTY:
                 fail(f"{name} of 3 GiB with two pages: {count} instructions, not {MOST_EMPTY}")

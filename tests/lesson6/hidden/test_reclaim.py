@@ -10,7 +10,7 @@ import pytest
 
 from tests.lesson3.support import with_files
 from tests.lesson4.support import SAID, program
-from tests.lesson5.support import ZONE
+from tests.lesson5.support import ZONE, outside
 from tests.lesson6.steps import (
     ACCESSED,
     BASE,
@@ -24,13 +24,15 @@ from tests.lesson6.steps import (
     World,
     spaces,
 )
+from tests.lesson6.victims import Victims, require_victims
+from tests.support.met import Met
 
 EATERS = "tests/lesson6/user/eaters.c"
 KILLED = re.compile(r"^out of memory: killed (\d+) \((.*)\), (\d+) KiB$", re.MULTILINE)
 FILE, OTHER = 0, 1
 A, B, C = range(3)
 MEMORY = 32  # MiB
-PINS = 16  # of tests/lesson6/memory/steps.c
+PINS = 16
 LARGE, SMALL = 4300, 3700  # pages: not both have room; see test_largest
 FREE_AGAIN = 64  # pages that may be kept for later
 
@@ -58,6 +60,10 @@ class Ring:
     """The ring of a file's pages, as the hand must see it, and three spaces that use them."""
 
     PAGES = 24
+    CASES = (
+        *("a page that was used is passed", "a dirty page is passed", "a page is passed that a "
+          "task works on", "fewer pages go than are asked for", "more pages could go than do"),
+    )  # fmt: skip
 
     def __init__(self, world: World, random: Random) -> None:
         self._world = world
@@ -66,6 +72,24 @@ class Ring:
         self._used: set[int] = set()
         self._dirty: set[int] = set()
         self._pinned: list[int] = []
+        self._met = Met(*self.CASES)
+
+    def first_turns(self) -> None:
+        """What is promised, with each seed: all are used; then some are dirty, or pinned."""
+        for page in range(self.PAGES):
+            self._access(B, page)
+        self._reclaim(1)
+        self._reclaim(2)
+        [written, pinned] = self._random.sample(self._order, 2)
+        self._write(A, written)
+        self._pin(pinned)
+        self._reclaim(self.PAGES)
+        self._sync()
+        self.unpin()
+
+    def require(self) -> None:
+        """Every case was met."""
+        self._met.require()
 
     def turn(self) -> None:
         """Some accesses, perhaps a pin or a write-back; then the hand."""
@@ -76,9 +100,12 @@ class Ring:
         if self._random.randrange(6) == 0:
             self.unpin()
         if self._random.randrange(6) == 0:
-            assert self._world.sync(FILE, 0, self.PAGES) == 0
-            self._dirty.clear()
+            self._sync()
         self._reclaim(self._random.randrange(1, 6))
+
+    def _sync(self) -> None:
+        assert self._world.sync(FILE, 0, self.PAGES) == 0
+        self._dirty.clear()
 
     def unpin(self) -> None:
         """Nobody works on a page any more."""
@@ -87,14 +114,21 @@ class Ring:
         self._pinned.clear()
 
     def _access(self, space: int, page: int) -> None:
+        if space != B and self._random.randrange(6) == 0:
+            self._write(space, page)
+            return
+        self._use(page)
+        read(self._world, space, page)
+
+    def _use(self, page: int) -> None:
         if page not in self._order:
             self._order.append(page)
         self._used.add(page)
-        if space != B and self._random.randrange(6) == 0:
-            assert self._world.write(space, BASE + page * PAGE, 100 + page)
-            self._dirty.add(page)
-        else:
-            read(self._world, space, page)
+
+    def _write(self, space: int, page: int) -> None:
+        self._use(page)
+        assert self._world.write(space, BASE + page * PAGE, 100 + page)
+        self._dirty.add(page)
 
     def _pin(self, page: int) -> None:
         if page not in self._pinned and len(self._pinned) < PINS:
@@ -105,6 +139,9 @@ class Ring:
         """The hand passes a page; whether that goes."""
         page = self._order.pop(0)
         stays = page in self._used or page in self._dirty or page in self._pinned
+        self._met("a page that was used is passed", page in self._used)
+        self._met("a dirty page is passed", page in self._dirty and page not in self._used)
+        self._met("a page is passed that a task works on", page in self._pinned)
         self._used.discard(page)
         if stays:
             self._order.append(page)
@@ -115,6 +152,9 @@ class Ring:
         for _ in range(2):  # looks at each page
             for _ in range(len(self._order)):
                 freed += freed < count and self._pass()
+        self._met("fewer pages go than are asked for", freed < count)
+        busy = self._used.union(self._dirty, self._pinned)
+        self._met("more pages could go than do", not busy.issuperset(self._order))
         found = self._world.reclaim(count)
         assert found == freed, f"page_cache_reclaim({count}): expected {freed}, seen {found}"
         assert in_cache(self._world, self.PAGES) == sorted(self._order), "pages in memory"
@@ -128,8 +168,10 @@ def test_against_a_model(lab, number):
         before = world.used()
         shown(world, Ring.PAGES, BOTH | SHARED, READ, BOTH | SHARED)
         ring = Ring(world, Random(lab.seed + number))
-        for _ in range(60 if lab.mode == "icount" else 25):
+        ring.first_turns()
+        for _ in range(25):
             ring.turn()
+        ring.require()
         ring.unpin()
         world.end(A, B, C)
         world.release(FILE)
@@ -249,6 +291,13 @@ def test_copies_stay(lab):
 
 
 # ---- out of memory ----
+
+
+@pytest.mark.exercise("6.6", points=5, once=True)
+def test_who_is_chosen(lab):
+    """Processes of the test's own: who else could be chosen, and is not."""
+    with outside(lab, Victims, "prompt") as run:
+        require_victims(run, Random(lab.seed))
 
 
 def eaters(

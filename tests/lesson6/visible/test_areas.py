@@ -10,11 +10,13 @@ from random import Random
 
 import pytest
 
+from tests.lesson5.support import outside
 from tests.lesson6.areas import (
     BASE,
     CUT,
     PROTECT,
     PUT,
+    Areas,
     Model,
     Operation,
     area_code,
@@ -23,10 +25,10 @@ from tests.lesson6.areas import (
     put,
     require_areas,
 )
-from tests.lesson6.support import PAGE, Run, space_code
+from tests.lesson6.spaces import START
+from tests.lesson6.support import PAGE
 from tests.support.told import Usual, expect, told
 
-SOURCE = "tests/lesson6/memory/areas.c"
 HEAP = 0x08050000
 IN_GDB = "make gdb LESSON=6 BOOT=direct, then: break area_put, continue, info args"
 LOST = Usual(
@@ -59,7 +61,7 @@ NEIGHBOURS = (
 )
 
 
-def place(run: Run, space: int, name: str, page: int) -> str:
+def place(run: Areas, space: int, name: str, page: int) -> str:
     """Where the area is that area_find or area_from returns for a page, in pages."""
     found = run.call(name, space, BASE + page * PAGE + 7)
     return (
@@ -172,24 +174,23 @@ def test_heap(lab):
         Usual("read", "what was written beyond the end is cleared when the heap shrinks"),
         Usual("written", "the heap is an area from heap_start to heap_end, rounded up to pages"),
     )
-    with told(usually, "make hint EX=6.2"), space_code(lab, SOURCE) as run:
+    with told(usually, "make hint EX=6.2"), outside(lab, Areas, START) as run:
         space = heap_space(run)
         for end in (HEAP + 100, HEAP + 3 * PAGE, HEAP + PAGE + 8, HEAP + PAGE):
             found = run.call("space_set_break", space, end)
             expect(f"space_set_break({end:#x}) returns", hex(found), hex(end))
         found = run.call("space_set_break", space, HEAP - 1)
         expect("space_set_break below the heap returns", hex(found), hex(HEAP + PAGE))
-        expect("pages of the heap that are written", sum(run.answers("write_pages", HEAP, 3, 7)), 1)
+        expect("pages of the heap that are written", sum(run.write_pages(HEAP, 3, 7)), 1)
         for end in (HEAP, HEAP + 2 * PAGE):
             run.call("space_set_break", space, end)
-        seen = run.answers("read_pages", HEAP, 3)
-        expect("what is read in the heap that was given back", seen[:4], [1, 0, 1, 0])
+        expect("what is read in the heap that was given back", run.read_pages(HEAP, 2), [0, 0])
 
 
-def heap_space(run: Run) -> int:
+def heap_space(run: Areas) -> int:
     """A program's space, in use, whose heap begins at HEAP."""
-    run.call("space_share", run.call("new_page", 0))
+    run.call("space_share", run.new_page(0))
     space = run.call("space_create")
     run.call("space_set_heap", space, HEAP)
-    run.call("run_space", space)
+    run.run_space(space)
     return space

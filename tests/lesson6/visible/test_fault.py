@@ -11,17 +11,18 @@ from random import Random
 
 import pytest
 
+from tests.lesson5.support import outside
 from tests.lesson6.faults import (
     BASE,
-    SOURCE,
-    begin,
+    FIRST_WORD,
+    Faults,
     page_of_object,
-    put,
     require_fault,
     require_own_page,
     require_zero,
     which_page,
 )
+from tests.lesson6.spaces import START
 from tests.lesson6.support import (
     PAGE,
     SHARED,
@@ -32,7 +33,6 @@ from tests.lesson6.support import (
     frame_of,
     page_at,
     require_sound_tables,
-    space_code,
     state_name,
 )
 from tests.support.told import Usual, expect, require, told
@@ -61,9 +61,9 @@ def test_zeros(lab):
         COUNTS,
     )
     first = Random(lab.seed).randrange(40)
-    with told(usually, IN_GDB), space_code(lab, SOURCE) as run:
-        space = begin(run)
-        put(run, space, first, first + 8, 3)
+    with told(usually, IN_GDB), outside(lab, Faults, START) as run:
+        space = run.begin()
+        run.put(space, first, first + 8, 3)
         start = BASE + first * PAGE
         for at in (start + 5, start + 2 * PAGE):
             require_fault(run, space, at, write=False)
@@ -91,10 +91,10 @@ def test_refusals(lab):
         REFUSED,
         Usual("^entries after", "the area is asked before anything is made"),
     )
-    with told(usually, "make hint EX=6.3"), space_code(lab, SOURCE) as run:
-        space = begin(run)
+    with told(usually, "make hint EX=6.3"), outside(lab, Faults, START) as run:
+        space = run.begin()
         for first, flags in ((10, 3), (20, 1), (30, 0)):
-            put(run, space, first, first + 2, flags)
+            run.put(space, first, first + 2, flags)
         for page, write, expected in (
             (9, False, "-EFAULT"),
             (12, True, "-EFAULT"),
@@ -118,11 +118,11 @@ def test_stack(lab):
         Usual("begins", "area_move_start, to the page that was touched"),
         COUNTS,
     )
-    with told(usually, IN_GDB), space_code(lab, SOURCE) as run:
-        space = begin(run)
+    with told(usually, IN_GDB), outside(lab, Faults, START) as run:
+        space = run.begin()
         start = STACK_END - 4 * PAGE
-        run.call("put_area", space, start, STACK_END, 3 | STACK, 0, 0)
-        put(run, space, 10, 12, 3)
+        run.put_area(space, start, STACK_END, 3 | STACK, 0, 0)
+        run.put(space, 10, 12, 3)
         for below in (32, PAGE + 8, 100 * PAGE):
             address = start - below
             require_fault(run, space, address, write=True)
@@ -148,10 +148,10 @@ def test_object(lab):
         Usual("shared", "what is written to a shared area is written to the object's own page"),
         COUNTS,
     )
-    with told(usually, IN_GDB), space_code(lab, SOURCE) as run:
-        space = begin(run, with_peek=False)
-        put(run, space, 10, 20, 3, of=1, index=7)
-        put(run, space, 20, 30, 3 | SHARED, of=1, index=20)
+    with told(usually, IN_GDB), outside(lab, Faults, START) as run:
+        space = run.begin(with_peek=False)
+        run.put(space, 10, 20, 3, of=1, index=7)
+        run.put(space, 20, 30, 3 | SHARED, of=1, index=20)
         require_fault(run, space, BASE + 12 * PAGE, write=False)
         require_fault(run, space, BASE + 14 * PAGE, write=True)
         require_fault(run, space, BASE + 21 * PAGE, write=True)
@@ -167,7 +167,7 @@ def test_object(lab):
             frame_of(own) != page_of_object(run, 11), "a private page: expected a copy, seen none"
         )
         require_own_page(run, own, "the copy")
-        others = run.call("count_others", 0xC0000000 + frame_of(own) * PAGE, 0x1000 + 11)
+        others = run.others(frame_of(own), FIRST_WORD + 11)
         expect("words of the copy that differ from the object's page", others, 0)
         expect(
             "the shared area, after page 21 was written to (20 is the object's page 20), shows",
@@ -187,9 +187,9 @@ def test_entries_that_are_there(lab):
         Usual("page_alloc|words of|PTE_WRITE", "an entry that is read-only: copy_on_write"),
         COUNTS,
     )
-    with told(usually, "make hint EX=6.3"), space_code(lab, SOURCE) as run:
-        space = begin(run)
-        put(run, space, 5, 9, 3)
+    with told(usually, "make hint EX=6.3"), outside(lab, Faults, START) as run:
+        space = run.begin()
+        run.put(space, 5, 9, 3)
         start = BASE + 5 * PAGE
         require_fault(run, space, start, write=True)
         before = require_sound_tables(run, space, "after a write")
@@ -197,7 +197,7 @@ def test_entries_that_are_there(lab):
             require_fault(run, space, start, write)
             seen = require_sound_tables(run, space, "after a fault that needs nothing")
             expect("an entry that is right already", hex(seen[start]), hex(before[start]))
-        run.call("change_entry", space, start, before[start] & ~1)
+        run.change_entry(space, start, before[start] & ~1)
         require_fault(run, space, start, write=False)
         seen = require_sound_tables(run, space, "after a fault on a hidden page")
         expect("the entry of a hidden page", hex(seen[start]), hex(before[start]))

@@ -12,6 +12,8 @@ from random import Random
 import pytest
 
 from labs.tools.machine.symbols import KERNEL_BASE
+from tests.lesson5.support import outside
+from tests.lesson6.spaces import START, Spaces
 from tests.lesson6.support import (
     ACCESSED,
     DIRTY,
@@ -21,19 +23,16 @@ from tests.lesson6.support import (
     PRESENT,
     USER,
     WRITE,
-    Run,
     entries,
     frame_of,
     free_pages,
     in_words,
     page_at,
     require_sound_tables,
-    space_code,
     tables_of,
 )
 from tests.support.told import Usual, expect, require, told
 
-SOURCE = "tests/lesson6/memory/tables.c"
 IN_GDB = "make gdb LESSON=6 BOOT=direct, then: break page_unmap_range, continue, info args"
 SHOWN = PRESENT | USER | HIDDEN
 COUNT = Usual(
@@ -48,7 +47,7 @@ def some_address(lab) -> int:
     return LARGE_PAGE * Random(lab.seed).randrange(0x100, 0x2F0)
 
 
-def entry_at(run: Run, space: int, address: int) -> int:
+def entry_at(run: Spaces, space: int, address: int) -> int:
     """The entry of an address that has been mapped."""
     found = entries(run, space).get(address, 0)
     require(found, f"the entry of {address:#x}, which was mapped: expected one, seen 0")
@@ -61,7 +60,7 @@ def which_entry(place: int, table: int) -> str:
     return f"entry {number}" if 0 <= number < PAGE // 4 and not rest else "an address outside it"
 
 
-def require_entries(run: Run, space: int, expected: dict[int, int], when: str) -> None:
+def require_entries(run: Spaces, space: int, expected: dict[int, int], when: str) -> None:
     """The space has these entries, and no others."""
     seen = entries(run, space)
     for address in sorted(expected | seen):
@@ -89,23 +88,23 @@ def test_entries(lab):
     )
     start = some_address(lab)
     address = start + PAGE * Random(lab.seed).randrange(1, 1023)
-    with told(usually, "make hint EX=6.1"), space_code(lab, SOURCE) as run:
-        space = run.call("empty_space")
-        place = run.call("entry_of", space, address, 0)
+    with told(usually, "make hint EX=6.1"), outside(lab, Spaces, START) as run:
+        space = run.empty_space()
+        place = run.call("pte_of", space, address, 0)
         expect(f"pte_of({address:#x}, false) without a table", hex(place), "0x0")
-        place = run.call("entry_of", space, address, 1)
+        place = run.call("pte_of", space, address, 1)
         table = tables_of(run, space).get(start // LARGE_PAGE, 0)
         wanted = f"entry {address % LARGE_PAGE // PAGE}"
         require(table, f"pte_of({address:#x}, true): expected a table, seen none in the directory")
         what = "which entry of the table is returned by"
         expect(f"{what} pte_of({address:#x}, true)", which_entry(place, table), wanted)
-        place = run.call("entry_of", space, address + 5, 0)
+        place = run.call("pte_of", space, address + 5, 0)
         expect(f"{what} pte_of({address + 5:#x}, false)", which_entry(place, table), wanted)
         flags = run.guest.read_word(run.guest.read_word(space) + 4 * (start // LARGE_PAGE)) & 0xFFF
         expect("flags that the directory has for the table", in_words(flags), in_words(7))
-        frame = frame_of(run.call("new_page", 1) - KERNEL_BASE)
+        frame = frame_of(run.new_page(1) - KERNEL_BASE)
         for value in (frame * PAGE | SHOWN | WRITE, frame * PAGE | SHOWN, 0):
-            run.call("set_only", space, address, value)
+            run.change_entry(space, address, value, make=1)
             expected = {address: value} if value else {}
             require_entries(run, space, expected, "after pte_set")
 
@@ -131,11 +130,11 @@ def test_unmap(lab):
         ),
     )
     start = some_address(lab) + PAGE * Random(lab.seed).randrange(1, 900)
-    with told(usually, IN_GDB), space_code(lab, SOURCE) as run:
-        space = run.call("empty_space")
+    with told(usually, IN_GDB), outside(lab, Spaces, START) as run:
+        space = run.empty_space()
         free = free_pages(run)
         addresses = [start + PAGE * i for i in range(9)]
-        shown = {each: run.call("map_page", space, each, 1) for each in addresses}
+        shown = {each: run.map_page(space, each, 1) for each in addresses}
         run.call("page_unmap_range", space, start + 2 * PAGE, start + 5 * PAGE)
         shown = {each: shown[each] for each in addresses[:2] + addresses[5:]}
         require_entries(run, space, shown, "after three of nine pages were unmapped")
@@ -164,21 +163,21 @@ def test_tlb(lab):
         ),
     )
     start = some_address(lab) + 5 * PAGE
-    with told(usually, IN_GDB), space_code(lab, SOURCE) as run:
-        space = run.call("empty_space")
+    with told(usually, IN_GDB), outside(lab, Spaces, START) as run:
+        space = run.empty_space()
         for i in range(4):
-            run.call("map_page", space, start + i * PAGE, 1)
-        run.call("load_space", space)
-        seen = run.answers("write_pages", start, 4, 7)
+            run.map_page(space, start + i * PAGE, 1)
+        run.load_space(space)
+        seen = run.write_pages(start, 4, 7)
         expect("how many of four writable pages the program could write to", sum(seen), 4)
         for i in range(2):
             entry = entry_at(run, space, start + i * PAGE)
-            run.call("change_entry", space, start + i * PAGE, entry & ~WRITE)
-        seen = run.answers("write_pages", start, 4, 8)
+            run.change_entry(space, start + i * PAGE, entry & ~WRITE)
+        seen = run.write_pages(start, 4, 8)
         what = "which of four pages can be written after two lost PTE_WRITE (1: it can)"
         expect(what, seen, [0, 0, 1, 1])
         run.call("page_unmap_range", space, start + PAGE, start + 3 * PAGE)
-        seen = run.answers("read_pages", start, 4)[::2]
+        seen = run.readable(start, 4)
         what = "which of four pages can be read after two were unmapped (1: it can)"
         expect(what, seen, [1, 0, 0, 1])
 
@@ -198,12 +197,12 @@ def test_protection(lab):
         COUNT,
     )
     start = some_address(lab) + 8 * PAGE
-    with told(usually, "make hint EX=6.1"), space_code(lab, SOURCE) as run:
-        space = run.call("empty_space")
+    with told(usually, "make hint EX=6.1"), outside(lab, Spaces, START) as run:
+        space = run.empty_space()
         for i in (0, 1, 3):
-            run.call("map_page", space, start + i * PAGE, 1)
-        run.call("load_space", space)
-        run.answers("write_pages", start, 2, 7)
+            run.map_page(space, start + i * PAGE, 1)
+        run.load_space(space)
+        run.write_pages(start, 2, 7)
         before = entries(run, space)
         dirty = entry_at(run, space, start) & DIRTY
         require(dirty, "the processor has not set the dirty bit of a page that was written to")
@@ -234,12 +233,12 @@ def test_copy(lab):
         Usual("returns", "0 if all is copied; -ENOMEM only if there is no memory for a table"),
     )
     start = some_address(lab) + 20 * PAGE
-    with told(usually, "make hint EX=6.1"), space_code(lab, SOURCE) as run:
-        space, copy = run.call("empty_space"), run.call("empty_space")
+    with told(usually, "make hint EX=6.1"), outside(lab, Spaces, START) as run:
+        space, copy = run.empty_space(), run.empty_space()
         for i in (0, 1, 4):
-            run.call("map_page", space, start + i * PAGE, i != 1)
-        run.call("load_space", space)
-        run.answers("write_pages", start, 1, 7)
+            run.map_page(space, start + i * PAGE, i != 1)
+        run.load_space(space)
+        run.write_pages(start, 1, 7)
         before = entries(run, space)
         result = run.call("page_copy_range", copy, space, start, start + 3 * PAGE)
         expect("page_copy_range returns", result, 0)
