@@ -18,7 +18,8 @@
 #include "kernel/report/printk.h"
 #include "kernel/lib/string.h"
 
-#define LINE_LIMIT 256 /* of what a person types; the host's script may be longer */
+#define LINE_LIMIT  256 /* of what a person types; the host's script may be longer */
+#define USAGE_WIDTH 36	/* a command's name and arguments */
 
 /* Where boot/kernel.ld puts the tables. */
 extern const struct command commands_start[], commands_end[];
@@ -131,11 +132,13 @@ void monitor_converse(char (*get)(void))
 	}
 }
 
-/* The commands that every lesson has. */
+/* The commands that every lesson has. A name and its arguments are in one column, for which a width
+ * below 0 puts them to the left. */
 static int run_help(int count, char **arguments)
 {
 	for (const struct command *each = commands_start; each < commands_end; each++)
-		printk("  %-9s %-22s %s\n", each->name, each->arguments, each->help);
+		printk("  %s %*s %s\n", each->name, (int)strlen(each->name) - USAGE_WIDTH,
+		       each->arguments, each->help);
 	return EXIT_SUCCESS;
 }
 

@@ -137,7 +137,6 @@ static int run_allow(int count, char **arguments)
 }
 
 static const struct command commands[] COMMAND_TABLE = {
-	{ "probe", "NAME [ARGUMENT]", "user mode tries something: cli, read 0xc0100000, ...", 1,
-	  run_probe },
+	{ "probe", "NAME [ARGUMENT]", "user mode tries: cli, read 0xc0100000", 1, run_probe },
 	{ "allow", "PORT", "let user mode use a port", 1, run_allow },
 };

@@ -31,6 +31,5 @@ static int run_trace(int count, char **words)
 }
 
 static const struct command commands[] COMMAND_TABLE = {
-	{ "trace", "off|ring|printk", "how system calls are recorded; printk: see call 510", 1,
-	  run_trace },
+	{ "trace", "off|ring|printk", "record system calls; printk: call 510", 1, run_trace },
 };

@@ -81,5 +81,5 @@ static int run_spin(int count, char **words)
 }
 
 static const struct command commands[] COMMAND_TABLE = {
-	{ "spin", "N", "N threads share the processor for a second", 1, run_spin },
+	{ "spin", "N", "N threads share a second of processor", 1, run_spin },
 };

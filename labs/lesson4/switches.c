@@ -170,7 +170,6 @@ static int run_quantum(int count, char **words)
 }
 
 static const struct command commands[] COMMAND_TABLE = {
-	{ "pingpong", "PAGES 0|1 ROUNDS", "two threads touch pages and yield; 1: two spaces", 3,
-	  run_pingpong },
-	{ "quantum", "HZ ROUNDS", "two threads share work, in turns of one tick", 2, run_quantum },
+	{ "pingpong", "PAGES 0|1 ROUNDS", "touch pages and yield; 1: two spaces", 3, run_pingpong },
+	{ "quantum", "HZ ROUNDS", "two threads share work, a tick a turn", 2, run_quantum },
 };

@@ -18,6 +18,7 @@ MEMORY_LINE = re.compile(r"^memory: .*$", re.MULTILINE)
 KERNEL_LBA = 64
 STAGE2_LBA = 1
 PAGE = 4096
+HELP_COLUMN, SCREEN_COLUMNS = 40, 80
 LOADER_NAME, RANGE = 32, 20
 """Bytes in struct boot_info: before the number of ranges, and of each."""
 
@@ -37,6 +38,17 @@ def test_each_way_to_boot_gives_the_same_kernel(guest, boot, memory):
 def memory_map(serial: str) -> list[str]:
     """The lines that describe ranges."""
     return [line for line in MEMORY_LINE.findall(serial) if " - " in line]
+
+
+def test_help_has_columns(guest):
+    """What a command does begins where it does for all others, and ends on the screen."""
+    lines = re.findall(r"^  \w.*", guest("help", boot="direct").check().serial, re.MULTILINE)
+    assert "  exit [STATUS]" in {line[:HELP_COLUMN].rstrip() for line in lines}
+    assert [
+        line for line in lines
+        if not re.fullmatch(r"\S+( \S+)* +", line[2:HELP_COLUMN]) or not line[HELP_COLUMN:].strip()
+        or line[HELP_COLUMN] == " " or len(line) > SCREEN_COLUMNS
+    ] == []  # fmt: skip
 
 
 def test_smallest_machine_tests_itself(guest):

@@ -220,5 +220,5 @@ static int run_selftest(int count, char **arguments)
 }
 
 static const struct command commands[] COMMAND_TABLE = {
-	{ "selftest", "", "the kernel tests itself and reports in KTAP", 0, run_selftest },
+	{ "selftest", "", "the kernel tests itself, told in KTAP", 0, run_selftest },
 };
