@@ -48,7 +48,7 @@ static const char *skip_to(struct cpio *archive, uint32_t offset)
 }
 
 /* Checks the header's text, and reads the name after it. */
-static const char *read_name(struct cpio *archive, const char *text)
+static const char *read_entry_name(struct cpio *archive, const char *text)
 {
 	uint32_t *numbers = (uint32_t *)&archive->header, size;
 
@@ -81,7 +81,8 @@ static const char *read_header(struct cpio *archive)
 
 	archive->name[0] = '\0';
 	archive->entry = archive->offset;
-	const char *wrong = cpio_read(archive, text, sizeof(text)) ?: read_name(archive, text);
+	const char *wrong =
+	    cpio_read(archive, text, sizeof(text)) ?: read_entry_name(archive, text);
 
 	return !wrong && archive->header.size > archive->left ? TOO_SOON : wrong;
 }

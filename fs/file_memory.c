@@ -63,7 +63,7 @@ static void pages_release(struct page_cache *cache)
 	pool_free(&pool, pages);
 }
 
-static struct memory_object *find(const struct file *file)
+static struct memory_object *object_of_file(const struct file *file)
 {
 	for (struct list *link = all.next; link != &all; link = link->next) {
 		struct file_pages *each = list_entry(link, struct file_pages, in_all);
@@ -75,7 +75,7 @@ static struct memory_object *find(const struct file *file)
 }
 
 /* With one reference, the caller's. */
-static struct memory_object *make(struct file *file)
+static struct memory_object *make_object(struct file *file)
 {
 	static const struct page_cache_ops ops = {
 		.read = pages_read,
@@ -96,12 +96,13 @@ static struct memory_object *make(struct file *file)
 /* What has no size and no private data is a device. */
 struct memory_object *file_memory(struct file *file)
 {
-	struct memory_object *object = file->ops->memory ? file->ops->memory(file) : find(file);
+	struct memory_object *object =
+	    file->ops->memory ? file->ops->memory(file) : object_of_file(file);
 
 	if (object)
 		object->ops->hold(object);
 	else if (!file->ops->memory && file->ops->read && file->ops->size && file->private &&
 		 !file->inode && !file->ops->is_stream)
-		object = make(file);
+		object = make_object(file);
 	return object;
 }

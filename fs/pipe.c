@@ -45,7 +45,7 @@ static uint16_t *page_end(struct pipe *pipe, uint32_t at)
 
 /* Moves what is in the pipe when this reader's turn has come. Returns how many bytes, perhaps 0, or
  * an error if none could be moved. */
-static int take(struct pipe *pipe, struct buffer *to)
+static int take_bytes(struct pipe *pipe, struct buffer *to)
 {
 	int done = 0, moved = 0;
 
@@ -80,7 +80,7 @@ static int pipe_read(struct file *file, struct buffer *to, uint64_t offset)
 	int done = 0;
 
 	while (done == 0 && to->length > 0 && (pipe_filled(pipe) > 0 || pipe->writers > 0)) {
-		done = pipe_filled(pipe) > 0 ? take(pipe, to)
+		done = pipe_filled(pipe) > 0 ? take_bytes(pipe, to)
 		       : file->flags & O_NONBLOCK
 			   ? -EAGAIN
 			   : wait_event(&pipe->data, pipe_filled(pipe) > 0 || pipe->writers == 0);
@@ -91,7 +91,7 @@ static int pipe_read(struct file *file, struct buffer *to, uint64_t offset)
 /* ---- writing ---- */
 
 /* Does the part of a write that is less than a page fit into the last one? */
-static bool fits(struct pipe *pipe, uint32_t length)
+static bool fits_in_last_page(struct pipe *pipe, uint32_t length)
 {
 	return length % PAGE_SIZE > 0 && pipe_filled(pipe) > 0 &&
 	       *page_end(pipe, pipe->end - 1) + length % PAGE_SIZE <= PAGE_SIZE;
@@ -100,12 +100,12 @@ static bool fits(struct pipe *pipe, uint32_t length)
 inline bool pipe_has_room(struct pipe *pipe, uint32_t length)
 {
 	return pipe->end - pipe->taken / PAGE_SIZE * PAGE_SIZE < PIPE_CAPACITY ||
-	       fits(pipe, length);
+	       fits_in_last_page(pipe, length);
 }
 
 /* Moves as much as fits when this writer's turn has come. Returns how many bytes, perhaps 0, or an
  * error if none could be moved. */
-static int put(struct pipe *pipe, struct buffer *from)
+static int put_bytes(struct pipe *pipe, struct buffer *from)
 {
 	int done = 0, moved = 0;
 
@@ -115,7 +115,7 @@ static int put(struct pipe *pipe, struct buffer *from)
 	while (pipe->ring && from->length > 0 && pipe_has_room(pipe, from->length)) {
 		if (pipe_filled(pipe) == 0)
 			pipe->taken = pipe->end;
-		uint32_t added = fits(pipe, from->length) ? 0 : PAGE_SIZE;
+		uint32_t added = fits_in_last_page(pipe, from->length) ? 0 : PAGE_SIZE;
 		uint32_t at = pipe->end - (added ? 0 : PAGE_SIZE - *page_end(pipe, pipe->end - 1));
 
 		moved = buffer_take(from, pipe->ring + at % PIPE_CAPACITY,
@@ -142,7 +142,7 @@ static int pipe_write(struct file *file, struct buffer *from, uint64_t offset)
 
 	for (; from->length > 0; done += moved) {
 		moved = pipe->readers == 0		    ? -EPIPE
-			: pipe_has_room(pipe, from->length) ? put(pipe, from)
+			: pipe_has_room(pipe, from->length) ? put_bytes(pipe, from)
 			: file->flags & O_NONBLOCK
 			    ? -EAGAIN
 			    : wait_event(&pipe->room,

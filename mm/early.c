@@ -80,7 +80,7 @@ static void set_free(uint32_t first, uint32_t count, bool free)
 /* Frees the whole pages of a range that the kernel sees. The memory map calls the kernel's image
  * usable, with its BSS and the boot stack. It begins at 1 MiB; below are the BIOS and the boot
  * loader. */
-static void add_range(const struct boot_memory_range *range)
+static void free_range(const struct boot_memory_range *range)
 {
 	uint64_t first = range->base / PAGE_SIZE + (range->base % PAGE_SIZE > 0);
 	uint64_t end = (range->base + range->length) / PAGE_SIZE;
@@ -97,7 +97,7 @@ void early_initialize(void)
 
 	for (uint32_t i = 0; (range = memory_map_range(i)); i++)
 		if (range->type == MULTIBOOT_MEMORY_AVAILABLE)
-			add_range(range);
+			free_range(range);
 }
 
 /* How many of the pages from page on are free, counted up to count. */

@@ -38,7 +38,7 @@ _Static_assert(KERNEL_STACKS *SLOT == ENTRIES * PAGE_SIZE, "one table holds all 
 static uint32_t table[ENTRIES] __attribute__((aligned(PAGE_SIZE)));
 
 /* The page table entry of an address in the region. */
-static uint32_t *entry_of(uint32_t address)
+static uint32_t *stack_entry(uint32_t address)
 {
 	return &table[(address - REGION) / PAGE_SIZE];
 }
@@ -46,8 +46,8 @@ static uint32_t *entry_of(uint32_t address)
 /* Of the last page fault before a double fault: is there a stack that had no room left? */
 const char *trap_explain_double_fault(uint32_t address)
 {
-	bool is_guard =
-	    address >= REGION && address - REGION < KERNEL_STACKS * SLOT && *entry_of(address) == 0;
+	bool is_guard = address >= REGION && address - REGION < KERNEL_STACKS * SLOT &&
+			*stack_entry(address) == 0;
 
 	return is_guard ? "the task's kernel stack overflowed" : NULL;
 }
@@ -61,7 +61,7 @@ void kernel_stack_initialize(void)
 static uint32_t find_free(void)
 {
 	for (uint32_t slot = REGION; slot - REGION < KERNEL_STACKS * SLOT; slot += SLOT)
-		if (*entry_of(slot + GUARD) == 0)
+		if (*stack_entry(slot + GUARD) == 0)
 			return slot + GUARD;
 	return 0;
 }
@@ -75,7 +75,7 @@ void *kernel_stack_create(void)
 	if (!pages)
 		return NULL;
 	for (uint32_t done = 0; done < KERNEL_STACK_SIZE; done += PAGE_SIZE)
-		*entry_of(stack + done) = (physical_address(pages) + done) | WRITABLE;
+		*stack_entry(stack + done) = (physical_address(pages) + done) | WRITABLE;
 	return (void *)(uintptr_t)stack;
 }
 
@@ -85,11 +85,11 @@ void kernel_stack_destroy(void *stack)
 {
 	uint32_t start = (uintptr_t)stack;
 
-	ASSERT((start - REGION) % SLOT == GUARD && *entry_of(start));
-	void *pages = direct_map(*entry_of(start) & -PAGE_SIZE);
+	ASSERT((start - REGION) % SLOT == GUARD && *stack_entry(start));
+	void *pages = direct_map(*stack_entry(start) & -PAGE_SIZE);
 
 	for (uint32_t at = start; at < start + KERNEL_STACK_SIZE; at += PAGE_SIZE) {
-		*entry_of(at) = 0;
+		*stack_entry(at) = 0;
 		tlb_flush_page(at);
 	}
 	page_free(pages, STACK_ORDER);

@@ -73,7 +73,7 @@ static struct page *block_of(uint32_t entry)
 	return pte_page(entry & -LARGE_PAGE);
 }
 
-static bool is_whole(const struct page *block)
+static bool is_whole_block(const struct page *block)
 {
 	return block->order == ORDER;
 }
@@ -81,7 +81,7 @@ static bool is_whole(const struct page *block)
 /* How many of its pages have a count. */
 static uint32_t counted(const struct page *block)
 {
-	return is_whole(block) ? 1 : PAGES;
+	return is_whole_block(block) ? 1 : PAGES;
 }
 
 /* The counter of blocks of this kind. */
@@ -110,7 +110,7 @@ static void block_release(uint32_t entry)
 	struct page *block = block_of(entry);
 	uint32_t count = counted(block);
 
-	*counter(entry) -= is_whole(block) && block->references == 1;
+	*counter(entry) -= is_whole_block(block) && block->references == 1;
 	for (uint32_t i = 0; i < count; i++)
 		page_release(&block[i]);
 }
@@ -129,7 +129,7 @@ static void block_split(uint32_t entry)
 {
 	struct page *block = block_of(entry), first = *block;
 
-	if (!is_whole(block))
+	if (!is_whole_block(block))
 		return;
 	--*counter(entry);
 	first.order = 0;
@@ -139,14 +139,14 @@ static void block_split(uint32_t entry)
 
 /* ---- one large page ---- */
 
-static void set(const struct space *space, uint32_t address, uint32_t entry)
+static void set_directory_entry(const struct space *space, uint32_t address, uint32_t entry)
 {
 	*directory_entry(space, address) = entry;
 	tlb_flush_space(space);
 }
 
 /* What was reserved is touched, or split: its contents count from now on. */
-static void fill(const struct space *space, uint32_t address)
+static void count_contents(const struct space *space, uint32_t address)
 {
 	uint32_t entry = large_entry(space, address);
 
@@ -162,16 +162,16 @@ static void drop(struct space *space, uint32_t address)
 	uint32_t entry = large_entry(space, address);
 
 	counts.reserved -= !!(entry & PTE_RESERVED);
-	set(space, address, 0);
+	set_directory_entry(space, address, 0);
 	space->pages -= PAGES;
 	block_release(entry);
 	page_free(take_table(), 0);
 }
 
 /* Demotion. The table maps what the entry has mapped, the accessed and the dirty bit included. */
-static void split(const struct space *space, uint32_t address)
+static void demote(const struct space *space, uint32_t address)
 {
-	fill(space, address);
+	count_contents(space, address);
 	uint32_t entry = large_entry(space, address);
 	uint32_t *table = take_table(), flags = entry & FLAGS & ~OWN_BITS;
 
@@ -179,7 +179,7 @@ static void split(const struct space *space, uint32_t address)
 		table[i] = ((entry & -LARGE_PAGE) + (i << PAGE_SHIFT)) | flags;
 	page_of(table)->references += PAGES;
 	block_split(entry);
-	set(space, address, physical_address(table) | TABLE);
+	set_directory_entry(space, address, physical_address(table) | TABLE);
 }
 
 static void protect(const struct space *space, uint32_t address, uint32_t protection)
@@ -191,7 +191,7 @@ static void protect(const struct space *space, uint32_t address, uint32_t protec
 	entry &= ~PTE_PRESENT;
 	if (protection && !(entry & PTE_RESERVED))
 		entry |= PTE_PRESENT;
-	set(space, address, entry);
+	set_directory_entry(space, address, entry);
 }
 
 /* What was not touched stays with the one that asked for it, as in Linux. The caller flushes the
@@ -218,7 +218,7 @@ bool large_covers(const struct space *space, uint32_t address, bool make)
 	bool covers = large_entry(space, address);
 
 	if (covers && make)
-		split(space, address);
+		demote(space, address);
 	return covers && !make;
 }
 
@@ -232,7 +232,7 @@ static uint32_t next_whole(const struct space *space, uint32_t start, uint32_t e
 			continue;
 		if (start % LARGE_PAGE == 0 && next <= end)
 			return start;
-		split(space, start);
+		demote(space, start);
 	}
 	return end;
 }
@@ -279,7 +279,7 @@ static bool make_own(struct space *space, uint32_t address)
 	if (!copy)
 		return false;
 	memcpy(page_address(copy), page_address(block), LARGE_PAGE);
-	set(space, address, own(copy, entry));
+	set_directory_entry(space, address, own(copy, entry));
 	block_release(entry);
 	return true;
 }
@@ -287,10 +287,10 @@ static bool make_own(struct space *space, uint32_t address)
 /* The entry allows the access from now on. */
 static void allow(const struct space *space, uint32_t address, bool write)
 {
-	fill(space, address);
+	count_contents(space, address);
 	uint32_t entry = large_entry(space, address) | PTE_PRESENT;
 
-	set(space, address, write ? entry | PTE_WRITE : entry);
+	set_directory_entry(space, address, write ? entry | PTE_WRITE : entry);
 }
 
 /* All of the 4 MiB around an address are in an area of MAP_HUGETLB, and nothing is there (any
@@ -380,7 +380,8 @@ static bool promote(struct space *space, uint32_t start)
 		memcpy(page_address(block + i), page_address(pte_page(table[i])), PAGE_SIZE);
 		used |= table[i] & (PTE_ACCESSED | PTE_DIRTY);
 	}
-	set(space, start, own(block, kind) | used | (area->flags & SPACE_WRITE ? PTE_WRITE : 0));
+	set_directory_entry(space, start,
+			    own(block, kind) | used | (area->flags & SPACE_WRITE ? PTE_WRITE : 0));
 	for (uint32_t i = 0; i < PAGES; i++)
 		page_release(pte_page(table[i]));
 	page_of(table)->references = 1;

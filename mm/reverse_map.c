@@ -38,8 +38,8 @@ void object_unmap(struct memory_object *object, uint32_t first, uint32_t end)
 
 /* The entry with which an area maps this page of its object, and its address; NULL: it does not.
  */
-static uint32_t *entry_of(const struct area *area, uint32_t index, const struct page *page,
-			  uint32_t *address)
+static uint32_t *entry_of_copy(const struct area *area, uint32_t index, const struct page *page,
+			       uint32_t *address)
 {
 	uint32_t end;
 
@@ -52,14 +52,14 @@ static uint32_t *entry_of(const struct area *area, uint32_t index, const struct 
 
 /* Takes `lost` away from each entry that maps the page, and says how many those are, and which
  * bits any of them had. */
-static uint32_t change(struct memory_object *object, uint32_t index, const struct page *page,
-		       uint32_t lost, uint32_t *had)
+static uint32_t change_entries(struct memory_object *object, uint32_t index,
+			       const struct page *page, uint32_t lost, uint32_t *had)
 {
 	uint32_t address, shown = 0;
 
 	for (struct list *link = object->areas.next; link != &object->areas; link = link->next) {
 		struct area *area = list_entry(link, struct area, in_object);
-		uint32_t *pte = entry_of(area, index, page, &address);
+		uint32_t *pte = entry_of_copy(area, index, page, &address);
 
 		if (!pte)
 			continue;
@@ -74,7 +74,7 @@ static uint32_t change(struct memory_object *object, uint32_t index, const struc
 
 void object_forget(struct memory_object *object, uint32_t index, struct page *page)
 {
-	uint32_t had = 0, shown = change(object, index, page, UINT32_MAX, &had);
+	uint32_t had = 0, shown = change_entries(object, index, page, UINT32_MAX, &had);
 
 	while (shown-- > 0)
 		page_release(page);
@@ -84,13 +84,13 @@ void object_clean(struct memory_object *object, uint32_t index, const struct pag
 {
 	uint32_t had = 0;
 
-	change(object, index, page, PTE_WRITE | PTE_DIRTY, &had);
+	change_entries(object, index, page, PTE_WRITE | PTE_DIRTY, &had);
 }
 
 uint32_t object_shown(struct memory_object *object, uint32_t index, const struct page *page,
 		      bool *was_used)
 {
-	uint32_t had = 0, shown = change(object, index, page, PTE_ACCESSED, &had);
+	uint32_t had = 0, shown = change_entries(object, index, page, PTE_ACCESSED, &had);
 
 	*was_used = had & PTE_ACCESSED;
 	return shown;

@@ -49,7 +49,7 @@ static bool shift, control;
 void (*keyboard_listener)(uint8_t byte);
 
 /* If the ring is full the character is dropped, as a PC does when it beeps. */
-static void add(char character)
+static void buffer_character(char character)
 {
 	if (keyboard_listener)
 		keyboard_listener(character);
@@ -63,7 +63,7 @@ static void press(uint8_t code)
 	char character = code < sizeof(plain) - 1 ? (shift ? shifted : plain)[code] : '\0';
 
 	if (character)
-		add(control && character >= '@' ? character & 0x1f : character);
+		buffer_character(control && character >= '@' ? character & 0x1f : character);
 	else if (keyboard_other_key && keyboard_listener)
 		keyboard_other_key(code, keyboard_listener);
 }

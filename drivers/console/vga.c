@@ -42,7 +42,7 @@ static void put_unchanged(char character)
 }
 
 /* A newline only moves down a line, so a carriage return is sent, too. */
-static void put(char character)
+static void put_on_screen(char character)
 {
 	if (character == '\n')
 		vga_screen_put(&screen, '\r');
@@ -53,7 +53,7 @@ static void put(char character)
  * readable. */
 void vga_initialize(void)
 {
-	static struct console console = { .put = put, .put_unchanged = put_unchanged };
+	static struct console console = { .put = put_on_screen, .put_unchanged = put_unchanged };
 
 	vga_screen_initialize(&screen, (uint16_t *)(KERNEL_BASE + TEXT_SCREEN));
 	console_register(&console);

@@ -68,7 +68,7 @@ static void choose_colour(uint32_t tens, uint32_t number)
 }
 
 /* One parameter of ESC [ m: 0 normal, 1 bright, 7 and 27 inverse on and off, 30 to 49 colours. */
-static void choose(uint32_t rendition)
+static void set_rendition(uint32_t rendition)
 {
 	if (rendition == 0)
 		colours = VGA_GREY;
@@ -88,7 +88,7 @@ static uint8_t shown_colours(void)
 
 /* Carries out a complete sequence. An absent parameter is 0; for distances and places that means 1.
  * Rows and columns count from 1. */
-static void finish(struct vga_screen *screen, char letter)
+static void run_sequence(struct vga_screen *screen, char letter)
 {
 	int32_t distance = parameters[0] ? parameters[0] : 1;
 	uint32_t line = screen->position - vga_column(screen);
@@ -110,7 +110,7 @@ static void finish(struct vga_screen *screen, char letter)
 		return erase_part(screen, parameters[0], line, line + TEXT_COLUMNS);
 	case 'm':
 		for (uint32_t i = 0; i <= count && i < PARAMETERS_MAX; i++)
-			choose(parameters[i]);
+			set_rendition(parameters[i]);
 		screen->colours = shown_colours();
 	}
 }
@@ -118,14 +118,14 @@ static void finish(struct vga_screen *screen, char letter)
 /* One byte of a sequence: a digit, a separator, or the letter that ends it. Numbers and their count
  * are bounded, because a program may write anything. A sequence that this screen does not know is
  * read to its letter, and has no effect. */
-static void take(struct vga_screen *screen, char byte)
+static void take_byte(struct vga_screen *screen, char byte)
 {
 	uint32_t *number = &parameters[count % PARAMETERS_MAX];
 
 	if (byte >= '@') {
 		state = TEXT;
 		if (!is_private)
-			finish(screen, byte);
+			run_sequence(screen, byte);
 		screen->is_full = screen->is_full && byte == 'm';
 	} else if (byte == ';') {
 		count++;
@@ -155,7 +155,7 @@ bool vga_screen_filter(struct vga_screen *screen, char character)
 	else if (state == BEHIND_ESCAPE)
 		begin(character);
 	else if (state == IN_SEQUENCE)
-		take(screen, character);
+		take_byte(screen, character);
 	else
 		return false;
 	if (character == '\t')

@@ -38,7 +38,7 @@ static void go_down(struct vga_screen *screen)
 }
 
 /* In the last column the cursor stays, and is_full remembers that the line is complete. */
-static void show(struct vga_screen *screen, char character)
+static void show_character(struct vga_screen *screen, char character)
 {
 	if (screen->is_full) {
 		screen->position -= vga_column(screen);
@@ -69,7 +69,7 @@ void vga_screen_put(struct vga_screen *screen, char character)
 	if ((uint8_t)character < ' ')
 		obey(screen, character);
 	else
-		show(screen, character);
+		show_character(screen, character);
 }
 
 void vga_screen_initialize(struct vga_screen *screen, volatile uint16_t *cells)

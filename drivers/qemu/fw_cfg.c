@@ -56,7 +56,7 @@ static uint32_t big_endian(const uint8_t *bytes, unsigned count)
 
 /* Finds the directory entry of this name. On a real PC nothing decodes the ports, and reads give
  * all ones: that looks like the largest number of files, none of which has the name. */
-static bool find(const char *name, struct file *file)
+static bool find_file(const char *name, struct file *file)
 {
 	uint8_t bytes[4];
 
@@ -77,7 +77,7 @@ int fw_cfg_open(const char *name)
 {
 	struct file file;
 
-	if (!find(name, &file))
+	if (!find_file(name, &file))
 		return -ENOENT;
 	out16(SELECTOR, big_endian(file.select, 2));
 	return big_endian(file.size, 4);

@@ -79,14 +79,14 @@ static void memory_cut(struct memory_object *object, uint32_t first)
 }
 
 /* The name of a file below a directory, before *end. */
-static bool find_name(const struct ramfs_inode *directory, const struct ramfs_inode *file,
+static bool find_path(const struct ramfs_inode *directory, const struct ramfs_inode *file,
 		      const char *start, char **end, unsigned depth)
 {
 	const struct ramfs_entry *entry = directory->directory.first;
 
 	for (; entry; entry = entry->next) {
 		bool is_below = inode_is(&entry->inode->inode, S_IFDIR) && depth > 0 &&
-				find_name(entry->inode, file, start, end, depth - 1);
+				find_path(entry->inode, file, start, end, depth - 1);
 
 		if (entry->inode != file && !is_below)
 			continue;
@@ -109,7 +109,7 @@ static void memory_describe(const struct memory_object *object, char *text, uint
 	char *end = text + size - 1;
 
 	*end = '\0';
-	if (mount && find_name(ramfs_inode(mount->root), file, text + above, &end, DEPTH))
+	if (mount && find_path(ramfs_inode(mount->root), file, text + above, &end, DEPTH))
 		memmove(memcpy(text, mount->path, above) + above, end, text + size - end);
 	else if (file->inode.filesystem)
 		snprintk(text, size, "/#%u (deleted)", file->inode.number);

@@ -33,7 +33,8 @@ static struct task_state double_fault_state;
 static uint8_t double_fault_stack[DOUBLE_FAULT_STACK] __attribute__((aligned(16)));
 
 /* A selector is the table's index times 8, plus two bits of privilege: dividing by 8 drops them. */
-static void set(uint16_t selector, uint32_t base, uint32_t limit, uint8_t access, uint8_t flags)
+static void set_descriptor(uint16_t selector, uint32_t base, uint32_t limit, uint8_t access,
+			   uint8_t flags)
 {
 	gdt[selector / 8] = descriptor_pack(&(struct descriptor){ base, limit, access, flags });
 }
@@ -84,13 +85,13 @@ void descriptors_initialize(void (*double_fault)(void))
 	uint32_t task_limit = task_state_initialize();
 
 	double_fault_state_fill(double_fault);
-	set(KERNEL_CODE, 0, 0xffffffff, ACCESS_KERNEL_CODE, DESCRIPTOR_32_BIT);
-	set(KERNEL_DATA, 0, 0xffffffff, ACCESS_KERNEL_DATA, DESCRIPTOR_32_BIT);
-	set(USER_CODE, 0, 0xffffffff, ACCESS_USER_CODE, DESCRIPTOR_32_BIT);
-	set(USER_DATA, 0, 0xffffffff, ACCESS_USER_DATA, DESCRIPTOR_32_BIT);
-	set(KERNEL_TASK, (uintptr_t)&kernel_task, task_limit, ACCESS_TASK, 0);
-	set(DOUBLE_FAULT_TASK, (uintptr_t)&double_fault_state, sizeof(double_fault_state) - 1,
-	    ACCESS_TASK, 0);
+	set_descriptor(KERNEL_CODE, 0, 0xffffffff, ACCESS_KERNEL_CODE, DESCRIPTOR_32_BIT);
+	set_descriptor(KERNEL_DATA, 0, 0xffffffff, ACCESS_KERNEL_DATA, DESCRIPTOR_32_BIT);
+	set_descriptor(USER_CODE, 0, 0xffffffff, ACCESS_USER_CODE, DESCRIPTOR_32_BIT);
+	set_descriptor(USER_DATA, 0, 0xffffffff, ACCESS_USER_DATA, DESCRIPTOR_32_BIT);
+	set_descriptor(KERNEL_TASK, (uintptr_t)&kernel_task, task_limit, ACCESS_TASK, 0);
+	set_descriptor(DOUBLE_FAULT_TASK, (uintptr_t)&double_fault_state,
+		       sizeof(double_fault_state) - 1, ACCESS_TASK, 0);
 	load_tables();
 }
 

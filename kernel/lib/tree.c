@@ -15,7 +15,7 @@
 
 /* The same number for the same key, so that a tree's form depends on its keys alone.
  * (Multiplicative hashing: Knuth, volume 3, 6.4.) */
-static uint32_t priority(const struct tree_node *node)
+static uint32_t random_priority(const struct tree_node *node)
 {
 	uint32_t mixed = node->key * 0x9e3779b1u;
 
@@ -23,30 +23,30 @@ static uint32_t priority(const struct tree_node *node)
 }
 
 /* Cuts a tree into keys below `key`, and the others. */
-static void cut(struct tree_node *root, uint32_t key, struct tree_node **below,
-		struct tree_node **others)
+static void cut_tree(struct tree_node *root, uint32_t key, struct tree_node **below,
+		     struct tree_node **others)
 {
 	if (!root) {
 		*below = *others = NULL;
 	} else if (root->key < key) {
 		*below = root;
-		cut(root->right, key, &root->right, others);
+		cut_tree(root->right, key, &root->right, others);
 	} else {
 		*others = root;
-		cut(root->left, key, below, &root->left);
+		cut_tree(root->left, key, below, &root->left);
 	}
 }
 
 /* Joins two trees; all keys of the first are below those of the second. */
-static struct tree_node *join(struct tree_node *first, struct tree_node *second)
+static struct tree_node *join_trees(struct tree_node *first, struct tree_node *second)
 {
 	if (!first || !second)
 		return first ? first : second;
-	if (priority(first) > priority(second)) {
-		first->right = join(first->right, second);
+	if (random_priority(first) > random_priority(second)) {
+		first->right = join_trees(first->right, second);
 		return first;
 	}
-	second->left = join(first, second->left);
+	second->left = join_trees(first, second->left);
 	return second;
 }
 
@@ -58,9 +58,9 @@ static struct tree_node **child(struct tree_node **at, uint32_t key)
 
 void tree_insert(struct tree_node **root, struct tree_node *node)
 {
-	while (*root && priority(*root) > priority(node))
+	while (*root && random_priority(*root) > random_priority(node))
 		root = child(root, node->key);
-	cut(*root, node->key, &node->left, &node->right);
+	cut_tree(*root, node->key, &node->left, &node->right);
 	*root = node;
 }
 
@@ -68,7 +68,7 @@ void tree_remove(struct tree_node **root, struct tree_node *node)
 {
 	while (*root != node)
 		root = child(root, node->key);
-	*root = join(node->left, node->right);
+	*root = join_trees(node->left, node->right);
 }
 
 struct tree_node *tree_at_most(struct tree_node *root, uint32_t key)

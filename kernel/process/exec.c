@@ -85,8 +85,8 @@ static int replace(struct elf_image *image, const char *path, const struct exec_
 }
 
 /* Replaces the program, if the file is one. */
-static int run(struct elf_image *image, const char *path, struct exec_strings *strings,
-	       struct trap_frame *frame)
+static int run_image(struct elf_image *image, const char *path, struct exec_strings *strings,
+		     struct trap_frame *frame)
 {
 	int error = elf_check(image);
 
@@ -108,7 +108,7 @@ int exec(const char *path, struct exec_strings *strings, struct trap_frame *fram
 	int error = has_room ? exec_open_image(path, image) : -E2BIG;
 
 	if (!error) {
-		error = run(image, path, strings, frame);
+		error = run_image(image, path, strings, frame);
 		file_release(image->file);
 	}
 	page_free(image, 0);

@@ -78,7 +78,7 @@ static bool can_be_shown(const struct elf_program_header *segment, uint32_t star
 	       (segment->filesz == segment->memsz || (segment->flags & ELF_WRITE));
 }
 
-static int load(struct elf_image *image)
+static int load_areas(struct elf_image *image)
 {
 	struct memory_object *object = file_memory(image->file);
 	uint32_t mapped_end = 0;
@@ -119,7 +119,7 @@ int elf_load(struct elf_image *image)
 {
 	image->start = elf_entry(image);
 	image->library = 0;
-	int error = elf_interpreters ? elf_interpreters(image, load) : 0;
+	int error = elf_interpreters ? elf_interpreters(image, load_areas) : 0;
 
-	return error ? error : load(image);
+	return error ? error : load_areas(image);
 }

@@ -75,7 +75,8 @@ static void push_arrays(struct exec_stack *stack, const struct exec_strings *str
 }
 
 /* Fills in the auxiliary vector. `path` is the user address of the program's path. */
-static void tell(struct exec_stack *stack, const struct elf_image *image, uint32_t path)
+static void put_auxiliary_vector(struct exec_stack *stack, const struct elf_image *image,
+				 uint32_t path)
 {
 	exec_tell(stack, AT_EXECFN, path);
 	exec_tell(stack, AT_PAGESZ, PAGE_SIZE);
@@ -101,7 +102,7 @@ int exec_build_stack(const struct elf_image *image, const char *path,
 	exec_push(&stack, strings->text, strings->length);
 	process->arguments = stack.pointer;
 	process->environment = stack.pointer + (environment_of(strings) - strings->text);
-	tell(&stack, image, process->strings_end);
+	put_auxiliary_vector(&stack, image, process->strings_end);
 
 	uint32_t size = stack.entries * sizeof(stack.auxiliary[0]);
 	uint32_t words = strings->arguments + strings->environment + 3;

@@ -44,7 +44,7 @@ static int open_terminal(void)
 }
 
 /* With a copy of the words, as exec wants it. */
-static int load(int count, char *const words[], struct trap_frame *frame)
+static int load_words(int count, char *const words[], struct trap_frame *frame)
 {
 	struct exec_strings strings;
 	int error = exec_strings_create(&strings);
@@ -65,7 +65,7 @@ int exec_at_terminal(int count, char *const words[], struct trap_frame *frame)
 		current->process->files = files_create();
 	int error = current->process->files ? open_terminal() : -ENOMEM;
 
-	return error ? error : load(count, words, frame);
+	return error ? error : load_words(count, words, frame);
 }
 
 /* From a wait status, or a negated errno when the program could not be started. */

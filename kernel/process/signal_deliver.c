@@ -45,7 +45,7 @@ void signal_restart_call(struct trap_frame *frame)
 /* Sleeps until SIGCONT or SIGKILL. The terminal does not stop a group that no process could
  * continue. The first task of a program that stops tells the parent.
  */
-static void stop(int signal)
+static void stop_task(int signal)
 {
 	struct process *leader = current->process->leader;
 	bool is_from_terminal = signal != SIGSTOP;
@@ -65,7 +65,7 @@ static void stop(int signal)
 static void act_by_default(int signal)
 {
 	if (SIGNAL_BIT(signal) & SIGNALS_STOP)
-		stop(signal);
+		stop_task(signal);
 	else if (!(SIGNAL_BIT(signal) & SIGNALS_NOTHING))
 		process_exit(program_finish ? program_finish(signal, true) : signal);
 }

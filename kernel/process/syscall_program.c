@@ -19,15 +19,15 @@ CALL(sys_brk, program_set_break ? program_set_break(frame->ebx)
 				: space_set_break(current->space, frame->ebx))
 
 /* A wait status has the code in its second byte; the first is for signals. */
-static int end(const struct trap_frame *frame, bool all)
+static int end_with(const struct trap_frame *frame, bool all)
 {
 	int32_t status = (frame->ebx & 0xff) << 8;
 
 	process_exit(program_finish ? program_finish(status, all) : status);
 }
 
-CALL(sys_exit, end(frame, false))
-CALL(sys_exit_group, end(frame, true))
+CALL(sys_exit, end_with(frame, false))
+CALL(sys_exit_group, end_with(frame, true))
 
 static const struct syscall calls[] SYSCALL_TABLE = {
 	{ 1, "exit", "d", sys_exit },

@@ -25,7 +25,7 @@
 extern const struct command commands_start[], commands_end[];
 
 /* The command of this name, or NULL. Names must differ: the first one found wins. */
-static const struct command *find(const char *name)
+static const struct command *find_command(const char *name)
 {
 	for (const struct command *each = commands_start; each < commands_end; each++)
 		if (strcmp(each->name, name) == 0)
@@ -58,7 +58,7 @@ int monitor_execute(char *line)
 
 	if (count == 0)
 		return EXIT_SUCCESS;
-	const struct command *command = find(words[0]);
+	const struct command *command = find_command(words[0]);
 
 	if (!command) {
 		printk("%s: no such command; try help\n", words[0]);

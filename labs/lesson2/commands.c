@@ -27,7 +27,7 @@ static void divide(void)
 }
 
 /* Near 0, where nothing is mapped so that null pointers fault. */
-static void page_fault(void)
+static void null_pointer(void)
 {
 	*(volatile uint32_t *)0x1234 = 1;
 }
@@ -39,7 +39,7 @@ static void wild_pointer(void)
 }
 
 /* The push faults, and so does the frame of that fault. */
-static void bad_stack(void)
+static void unmapped_stack(void)
 {
 	__asm__ volatile("movl $0x2000, %esp; pushl $0");
 }
@@ -53,7 +53,7 @@ static void empty_table(void)
 }
 
 /* For the host's time limit, and for a debugger: what does a hanging machine look like? */
-static void stop(void)
+static void hang(void)
 {
 	interrupts_disable();
 	for (;;)
@@ -64,8 +64,8 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } crashes[] = {
-	{ "divide", divide },	{ "null", page_fault },	   { "wild", wild_pointer },
-	{ "stack", bad_stack }, { "triple", empty_table }, { "hang", stop },
+	{ "divide", divide },	     { "null", null_pointer },	{ "wild", wild_pointer },
+	{ "stack", unmapped_stack }, { "triple", empty_table }, { "hang", hang },
 };
 
 /* Returns only for an unknown kind. */

@@ -79,7 +79,7 @@ static uint8_t *user_page(void)
 }
 
 /* By name; NULL if there is none. */
-static const struct probe *find(const char *name)
+static const struct probe *find_probe(const char *name)
 {
 	for (const struct probe *probe = probe_table; probe->name; probe++)
 		if (strcmp(probe->name, name) == 0)
@@ -105,7 +105,7 @@ const struct user_visit *ring3_run(const uint8_t *code, uint32_t length, uint32_
 /* The host reads probe_visit from memory; the line is for people. */
 static int run_probe(int count, char **arguments)
 {
-	const struct probe *probe = find(arguments[1]);
+	const struct probe *probe = find_probe(arguments[1]);
 	uint64_t argument = 0;
 
 	if (!probe) {

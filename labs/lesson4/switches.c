@@ -124,7 +124,7 @@ static int run_pingpong(int count, char **words)
 
 static volatile int32_t rounds_left;
 
-static void work(void *argument)
+static void run_worker(void *argument)
 {
 	while (rounds_left > 0) {
 		uint32_t loops = ROUND_LOOPS;
@@ -140,8 +140,8 @@ static void work(void *argument)
 /* Each thread ends on its own, when it sees that nothing is left. */
 static void share_work(void)
 {
-	kthread_create("work", work, NULL);
-	kthread_create("work", work, NULL);
+	kthread_create("work", run_worker, NULL);
+	kthread_create("work", run_worker, NULL);
 	semaphore_down(&ended);
 	semaphore_down(&ended);
 }

@@ -58,7 +58,7 @@ static struct {
 } sums[OWNERS];
 
 /* The last place in the table is for all those that find none of their own. */
-static void add(const struct guard *guard)
+static void add_to_owner(const struct guard *guard)
 {
 	unsigned i = 0;
 
@@ -79,7 +79,7 @@ static int run_leaks(int count, char **words)
 
 	for (struct list *link = kmalloc_live.next; link != &kmalloc_live; link = link->next)
 		if (list_entry(link, struct guard, link)->serial >= since)
-			add(list_entry(link, struct guard, link));
+			add_to_owner(list_entry(link, struct guard, link));
 	interrupts_restore(enabled);
 	for (unsigned i = 0; i < OWNERS && sums[i].owner; i++) {
 		symbol_describe(sums[i].owner, owner, sizeof(owner));

@@ -43,7 +43,7 @@ static struct block_device *find_drive(const char *name)
 }
 
 /* Mounts are kept for good: a drive has one mount, at a free place or its own. */
-static struct ext_fs *mount_of(const char *name)
+static struct ext_fs *file_system_of(const char *name)
 {
 	const struct ext_options options = { .read_only = true, .must_be_clean = true };
 	struct block_device *device = find_drive(name);
@@ -69,7 +69,7 @@ static int say_error(const char *what, int error)
 
 static int look_up_on(const char *drive, const char *path, struct ext_inode *inode)
 {
-	struct ext_fs *fs = mount_of(drive);
+	struct ext_fs *fs = file_system_of(drive);
 
 	if (!fs)
 		return -ENODEV;
@@ -148,7 +148,7 @@ static int run_read(int count, char **arguments)
 /* Mounting for the first time checks the superblock, and prints what is wrong with it. */
 static int run_mount(int count, char **arguments)
 {
-	struct ext_fs *fs = mount_of(arguments[1]);
+	struct ext_fs *fs = file_system_of(arguments[1]);
 
 	if (!fs)
 		return EXIT_FAILURE;

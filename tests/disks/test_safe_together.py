@@ -26,7 +26,7 @@ from tests.support.building import make, mentioned
 
 EVENTS = ("ide_*exec_cmd", "ide_ioport_write", "ide_ioport_read", "ide_dma_cb", "serial_write")
 STATUS_READ = re.compile(r"ide_ioport_read IDE PIO rd @ 0x(1f7|177) \(.*?\); val 0x(\w+);")
-LETTER = re.compile(r"serial_write write addr 0x00 val 0x(\w+)")
+LETTER = re.compile(r"serial_write (?:write addr 0x00 val|\[0x00\] <-) 0x(\w+)")
 BUSY = 0x80
 BESIDE = "sync, while another task writes back"
 CALLS = ("fsync", "fdatasync", "O_SYNC", "O_DSYNC", "msync", "sync", "syncfs", "sync_file_range",

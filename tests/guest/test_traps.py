@@ -83,9 +83,9 @@ def test_every_exception_is_reported(raised, vector):
     ("kind", "words", "function"),
     [
         ("divide", "exception 0, divide error", "divide"),
-        ("null", "wrote to address 0x00001234: no page is there", "page_fault"),
+        ("null", "wrote to address 0x00001234: no page is there", "null_pointer"),
         ("wild", "wrote to address 0xf8000000: no page is there", "wild_pointer"),
-        ("stack", "exception 8, double fault (error code 0x0)", "bad_stack"),
+        ("stack", "exception 8, double fault (error code 0x0)", "unmapped_stack"),
     ],
 )  # fmt: skip
 def test_real_crashes(guest, kind, words, function):

@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from labs.bench.counting import interface_of
+from tests.disks.test_safe_together import LETTER
 from tests.support.given_code import BLOCK
 
 LOADING = "qemu-system-i386: Could not load plugin /tmp/trial.so: "
@@ -36,3 +37,12 @@ def test_address_of_a_block(line: str) -> None:
 )
 def test_interface_of_plugins(said: str, version: int) -> None:
     assert interface_of(LOADING + said) == version
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["serial_write write addr 0x00 val 0x41", "serial_write [0x00] <- 0x41"],
+    ids=["QEMU 10.0", "QEMU 11.1"],
+)
+def test_letter_on_the_serial_line(line: str) -> None:
+    assert LETTER.findall(f"{line}\n{line.replace('0x00', '0x01')}\n") == ["41"]

@@ -82,6 +82,41 @@ def test_no_name_has_two_meanings() -> None:
         )
 
 
+FUNCTION = re.compile(r"^(?!static inline)\w[\w ]*?[ *]+(\w+)\([^;{]*\)\n\{", re.MULTILINE)
+
+# What two files of a kernel still have. From here the list only shrinks.
+SHARED = {
+    "add", "add_copies", "allocate", "append", "check", "check_checksum", "check_features",
+    "check_header", "checksum", "collect", "command_for", "continues", "convert", "count",
+    "extend", "fill", "find", "find_group", "finish", "grow", "hand_over", "is_before",
+    "is_whole", "make", "make_room", "move", "move_entries", "new_node", "prune", "put",
+    "read_super", "release", "room_for", "seal", "sort", "split", "take", "tell", "type_of",
+    "walk", "word_at",
+}  # fmt: skip
+
+
+def test_a_debugger_can_tell_functions_apart() -> None:
+    """In each kernel a function's name stands in one file: `break` has one place to stop at, and a
+    backtrace says which code ran."""
+    shared = defaultdict(set)
+    for kernel in kernels().values():
+        files = defaultdict(set)
+        for name in kernel:
+            if name.endswith(".c") and not name.startswith("tests/"):
+                text = re.sub(r"__attribute__\(\(.*?\)\) ", "", (ROOT / name).read_text())
+                for function in FUNCTION.findall(text):
+                    files[function].add(name)
+        for function, names in files.items():
+            if len(names) > 1:
+                shared[function] |= names
+    fail_with(
+        f"{function}() is in {' and '.join(sorted(names))}: give it a name of its own"
+        for function, names in sorted(shared.items())
+        if function not in SHARED
+    )
+    assert set(shared) >= SHARED, "SHARED names what no two files have"
+
+
 def test_no_pointer_is_set_to_what_the_breadth_has() -> None:
     """A function that the breadth adds is OPTIONAL; a pointer to one is set while the kernel runs,
     and neither grep nor a debugger finds where it leads."""

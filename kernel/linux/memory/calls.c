@@ -28,7 +28,7 @@
 
 /* Shared and private at once is shared, and (MAP_SHARED_VALIDATE) flags that are not known are
  * refused. Files only. */
-static int map(struct mapping *mapping)
+static int map_pages(struct mapping *mapping)
 {
 	const uint32_t validate = MAP_SHARED | MAP_PRIVATE, known = MAP_FIXED | MAP_LONG_KNOWN;
 	bool is_file = !(mapping->flags & MAP_ANONYMOUS);
@@ -60,7 +60,7 @@ SYSCALL_DEFINE(192, sys_mmap2, "xddxax")
 	struct mapping mapping = { frame->ebx, frame->ecx, frame->edx,
 				   frame->esi, frame->edi, frame->ebp };
 
-	return map(&mapping);
+	return map_pages(&mapping);
 }
 
 /* The old call: one argument, which points to six; the offset is in bytes. */
@@ -73,7 +73,7 @@ SYSCALL_DEFINE(90, sys_mmap, "p")
 	if (mapping.offset % PAGE_SIZE != 0)
 		return -EINVAL;
 	mapping.offset /= PAGE_SIZE;
-	return map(&mapping);
+	return map_pages(&mapping);
 }
 
 SYSCALL(91, sys_munmap, "xd", space_unmap(current->space, frame->ebx, frame->ecx))

@@ -13,7 +13,7 @@ from tests.lesson2.support import KERNEL_BASE, TIMER, run_recorded, user_excepti
 
 UNDEFINED, PROTECTION, PAGE = 6, 13, 14
 CRASHES = (
-    ("null", 0x1234, r"backtrace: 0x\w+ page_fault"),
+    ("null", 0x1234, r"backtrace: 0x\w+ null_pointer"),
     ("wild", 0xF8000000, r"backtrace: 0x\w+ wild_pointer"),
 )
 
