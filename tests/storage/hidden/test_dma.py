@@ -13,6 +13,7 @@ from tests.storage.ata import (
     DISCARD,
     EIO,
     ETIMEDOUT,
+    FLUSH_WIDE,
     LARGE,
     OK,
     READ,
@@ -107,9 +108,10 @@ def test_many_pieces(lab):
 
 
 @pytest.mark.exercise("S2", points=1, host=True)
-@pytest.mark.parametrize("pieces", ["4@1", "2,2@3", "4s", "2,2s"])
+@pytest.mark.parametrize("pieces", ["4@1", "2,2@3", "4s", "2,2s", "4b", "2,2b"])
 def test_memory_that_dma_does_not_reach(lab, pieces):
-    """An odd address in any piece, and memory outside the direct map: those go by PIO."""
+    """An odd address in any piece, and memory below the direct map, or across its end: those go by
+    PIO."""
     with drives(lab) as ata:
         ata.add("hda", 9000, "lmd")
         ata.start("dma-interrupt")
@@ -289,13 +291,17 @@ def test_error_of_the_controller(lab, mode):
 
 @pytest.mark.exercise("S2", points=1, host=True)
 def test_forced_writes(lab):
-    """A drive with FUA does them by DMA, too."""
+    """A drive with FUA does them by DMA, too; after those of one that has none a flush follows."""
     with drives(lab) as ata:
         ata.add("hda", 9000, "lmdf")
+        ata.add("hdc", 9000, "lmd")
         ata.start("dma-interrupt")
         step = ata.write("hda", 40, 20, 6, "forced")
         step.require_commands(WRITE_DMA_FORCED)
         ata.require_written("hda", 40, 20, 6)
+        step = ata.write("hdc", 40, 20, 6, "forced")
+        step.require_commands(WRITE_DMA, FLUSH_WIDE)
+        ata.require_written("hdc", 40, 20, 6)
 
 
 @pytest.mark.exercise("S2", points=2, host=True)

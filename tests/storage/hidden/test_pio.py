@@ -255,6 +255,27 @@ def test_absent_drives(lab):
         ata.read("hdb", 5, 3).require_read("hdb", 5, 3)
 
 
+@pytest.mark.exercise("S1", points=2, host=True)
+@pytest.mark.parametrize("selected", [0, 1])
+def test_what_is_before_the_command(lab, selected):
+    """The drive that is selected, or the one that is asked, is busy for three seconds, or has data
+    that nobody has fetched: nothing is written to their registers before that is over."""
+    with drives(lab) as ata:
+        for name in NAMES[:2]:
+            ata.add(name, 1000, "l")
+        ata.start()
+        for asked in (0, 1):
+            for number in {selected, asked}:
+                ata.read(NAMES[selected], 10, 1).require_read(NAMES[selected], 10, 1)
+                ata.set("busy", number, 3_000_000)
+                step = ata.read(NAMES[asked], 600, 3)
+                step.require_read(NAMES[asked], 600, 3)
+                step.require("a drive that is busy for 3 s is given up", lambda s: not s.said)
+            ata.read(NAMES[selected], 10, 1).require_read(NAMES[selected], 10, 1)
+            ata.set("left", selected)
+            ata.read(NAMES[asked], 500, 2).require_read(NAMES[asked], 500, 2)
+
+
 @pytest.mark.exercise("S1", points=1, host=True)
 def test_forced_writes(lab):
     """By a drive that has FUA, and by one that has not: there a flush follows."""

@@ -287,6 +287,29 @@ void drive_works(struct drive *drive)
 	drive->late = 0;
 }
 
+static void be_at(struct drive *drive, bool is_write, unsigned sectors, uint8_t status)
+{
+	drive->is_moving = true;
+	drive->is_write = is_write;
+	drive->is_dma = drive->is_ranges = false;
+	drive->lba = drive->first = 0;
+	drive->left = drive->block = sectors;
+	drive->words = 0;
+	drive->ready_at = drive->valid_at = 0;
+	drive->status = status;
+}
+
+void drive_is_busy(struct drive *drive, uint64_t ns)
+{
+	be_at(drive, true, 0, BSY);
+	drive->ready_at = now + ns;
+}
+
+void drive_has_data(struct drive *drive)
+{
+	be_at(drive, false, 1, RDY | DRQ);
+}
+
 /* Word i of 256 that tell what the drive can do. */
 static void make_identity(struct drive *drive)
 {
@@ -359,6 +382,7 @@ void command_starts(struct channel *channel, struct drive *drive, uint8_t code)
 {
 	unsigned place = channel - channels_of_model;
 
+	channel->is_asked = true;
 	if (channel->stray)
 		channel->is_pending = true;
 	channel->stray = false;

@@ -54,6 +54,7 @@ struct channel {
 	uint8_t control;
 	bool is_interrupting, is_pending; /* the drive's wire; the interrupt controller's bit */
 	bool is_gone;
+	bool is_asked; /* a drive has got a command since the bus master was stopped */
 	unsigned lose; /* this many interrupts get lost */
 	bool fault;    /* the next DMA fails */
 	bool stray;    /* an interrupt of nobody comes with the next command */
@@ -92,6 +93,12 @@ bool is_bad(const struct drive *drive, uint64_t lba);
 /* A command begins; goes on; ends because a sector cannot be read or written. */
 void command_starts(struct channel *channel, struct drive *drive, uint8_t code);
 void drive_works(struct drive *drive);
+
+/* It has been at something else for a while, and will be for so long; it has data of a command that
+ * somebody has given up. */
+void drive_is_busy(struct drive *drive, uint64_t ns);
+void drive_has_data(struct drive *drive);
+
 void command_fails(struct channel *channel, struct drive *drive);
 
 /* ---- ata_ports.c ---- */

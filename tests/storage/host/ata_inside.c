@@ -410,6 +410,13 @@ void partitions_register(struct block_device *drive)
 {
 }
 
+/* Pages at an address. */
+static void *pages_at(uintptr_t address, size_t bytes)
+{
+	return mmap((void *)address, bytes, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+}
+
 int main(void)
 {
 	struct sigaction action = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_NODEFER };
@@ -417,10 +424,9 @@ int main(void)
 	questions = dup(STDOUT_FILENO); /* what is printed is no question */
 	if (questions < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
 		return 2;
-	arena =
-	    mmap((void *)(uintptr_t)(KERNEL_BASE + ARENA_AT), ARENA_BYTES, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-	if (arena == MAP_FAILED || sigaction(SIGSEGV, &action, NULL) != 0)
+	arena = pages_at(KERNEL_BASE + ARENA_AT, ARENA_BYTES);
+	if (arena == MAP_FAILED || pages_at(BORDER_AT / 4096 * 4096, BORDER_BYTES) == MAP_FAILED ||
+	    sigaction(SIGSEGV, &action, NULL) != 0)
 		return 2;
 	serve(NULL);
 	return 0;

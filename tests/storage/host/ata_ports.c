@@ -218,6 +218,9 @@ static void write_master(struct channel *channel, unsigned number, uint32_t valu
 			blame("the bus master is started, and was not stopped before");
 		if ((value & 1) && (channel->master_status & 6))
 			blame("the bus master is started with old bits in its status");
+		if ((value & 1) && !channel->is_asked)
+			blame("the bus master is started, and the drive has no command yet");
+		channel->is_asked &= value & 1;
 		channel->master_command = value;
 	}
 }

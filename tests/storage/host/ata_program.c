@@ -8,7 +8,7 @@
  *				m: blocks
  *	start MODE		ata_initialize
  *	read N LBA PIECES	pieces: sectors, or sectors@offset,sectors@offset; 3s: 3
- *				sectors that DMA does not reach
+ *				sectors that DMA does not reach; 3b: that it reaches in part
  *	write N LBA PIECES SEED
  *	forced N LBA PIECES SEED
  *	flush N
@@ -17,6 +17,8 @@
  *	bad N LBA KIND E TIMES	it fails; KIND: r or w; E: the ERROR register, 0: DF
  *	late N MICROSECONDS	the next command takes so long
  *	stuck N MICROSECONDS	each command for sectors takes so long; 0: no longer
+ *	busy N MICROSECONDS	it works on something for so long
+ *	left N			it has a sector that nobody has fetched
  *	stall N			its next DMA comes to no end
  *	discard N LBA COUNT
  *	gone CHANNEL YES	its bus floats
@@ -74,11 +76,15 @@ static unsigned parse(char *text, struct talk_piece *pieces)
 
 		place += offset ? strtoul(offset + 1, NULL, 0) : 0;
 		uint32_t here = strtoul(word, &end, 0);
-		bool is_near = *end != 's';
+		struct talk_piece piece = { ARENA, place, here };
 
-		pieces[count++] =
-		    (struct talk_piece){ is_near ? ARENA : ELSEWHERE, is_near ? place : 0, here };
-		place += is_near ? here * SECTOR : 0;
+		if (*end == 's')
+			piece = (struct talk_piece){ ELSEWHERE, 0, here };
+		else if (*end == 'b')
+			piece = (struct talk_piece){ OWN, BORDER_AT, here };
+		else
+			place += here * SECTOR;
+		pieces[count++] = piece;
 	}
 	return count;
 }
@@ -137,12 +143,16 @@ static void transfer(unsigned number, bool is_write, bool is_forced, uint64_t lb
 			      count * sizeof(pieces[0]));
 
 	memory_get(ARENA, 0, arena, sizeof(arena));
-	memory_get(ELSEWHERE, 0, elsewhere, sizeof(elsewhere));
 	if (!is_poisoned(arena, pieces, count))
 		blame("memory beside the buffer has changed");
-	for (unsigned i = 0; i < count; i++)
-		sum = crc(sum, (pieces[i].memory == ARENA ? arena : elsewhere) + pieces[i].offset,
-			  pieces[i].sectors * SECTOR);
+	for (unsigned i = 0; i < count; i++) {
+		uint32_t bytes = pieces[i].sectors * SECTOR;
+
+		if (pieces[i].memory != ARENA)
+			memory_get(pieces[i].memory, pieces[i].offset, elsewhere, bytes);
+		sum = crc(sum, pieces[i].memory == ARENA ? arena + pieces[i].offset : elsewhere,
+			  bytes);
+	}
 	printf("= %d %08x\n", (int)result, sum);
 }
 
@@ -198,6 +208,10 @@ static bool prepare(const char *what, char **words, unsigned number, uint64_t lb
 		drive->late = lba ? lba * 1000 : 1;
 	} else if (!strcmp(what, "stuck")) {
 		drive->stuck = lba * 1000;
+	} else if (!strcmp(what, "busy")) {
+		drive_is_busy(drive, lba * 1000);
+	} else if (!strcmp(what, "left")) {
+		drive_has_data(drive);
 	} else if (!strcmp(what, "stall")) {
 		drive->stalls = true;
 	} else if (!strcmp(what, "refuse")) {

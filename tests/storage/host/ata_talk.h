@@ -21,6 +21,8 @@
 #define ARENA_BYTES	  (1u << 20)
 #define ARENA_FOR_SECTORS (768u << 10) /* what is above is for page_alloc */
 #define ELSEWHERE_SECTORS 16u	       /* memory that DMA does not reach */
+#define BORDER_AT	  0xf7fffe00u  /* a sector before the direct map ends, and more behind */
+#define BORDER_BYTES	  8192u	       /* of the pages there */
 #define TALK_MOST	  (1u << 20)   /* bytes after a message */
 
 enum talk {
