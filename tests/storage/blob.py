@@ -30,6 +30,7 @@ SECTOR = 512
 HEAD = 48  # bytes of a record before its data
 SUPERS = 8192  # bytes before the two areas
 DISK = 64 << 10
+KEYS = range(8)
 AREA = (DISK - SUPERS) // 2 // 4096 * 4096
 FIGURES = struct.Struct("<5Q")
 CALLS = 100_000  # of a program, to drives
@@ -419,6 +420,23 @@ def opened(drive: Drive, found: Sequence[Cut], keys: Iterable[int]) -> Steps:
         expect("open: returns", in_words(reply.result), "0", cut.where)
         yield from Client(drive, Random(0), longest=len(cut.image)).look(keys, cut.where)
         yield "close"
+
+
+def begun(client: Client) -> None:
+    """From here on a history is kept, and what is on the drive now is its beginning."""
+    client.drive.events.clear()
+    client.drive.kept = bytes(client.drive.data)
+
+
+def formatted(client: Client):
+    """A new store, which is open."""
+    yield from client.format()
+    begun(client)
+
+
+def state(client: Client, where: str) -> Cut:
+    """What is on the drive, and must be found there."""
+    return Cut(bytes(client.drive.data), where, client.promises.copy())
 
 
 def random_steps(client: Client, keys: Sequence[int], count: int) -> Steps:

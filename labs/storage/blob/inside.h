@@ -44,6 +44,7 @@ struct blob_store {
 	uint8_t *ahead; /* what the walk has read */
 	uint64_t ahead_at;
 	uint32_t ahead_length;
+	int ahead_error; /* of that; 0 */
 };
 
 /* CRC-32C, inverted at both ends, continued from `crc`; 0 to begin. */

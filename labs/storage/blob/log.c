@@ -122,8 +122,8 @@ static uint32_t record_crc(struct record record, const void *data)
 	return blob_crc32c(blob_crc32c(0, &record, sizeof(record)), data, record.length);
 }
 
-/* The log's bytes from here on, at least `length` of them; NULL at the area's end or for an error.
- */
+/* The log's bytes from here on, at least `length` of them; NULL at the area's end, or for an error,
+ * which is in store->ahead_error. */
 static const uint8_t *look_at(struct blob_store *store, uint64_t offset, uint64_t length)
 {
 	uint64_t end = area_end(store), want = length > READ_AHEAD ? length : READ_AHEAD;
@@ -138,6 +138,7 @@ static const uint8_t *look_at(struct blob_store *store, uint64_t offset, uint64_
 	uint64_t ahead_end = store->ahead_at + store->ahead_length, kept = 0;
 	uint8_t *bytes;
 
+	store->ahead_error = -ENOMEM;
 	if (posix_memalign((void **)&bytes, SUPER_STEP, want) != 0)
 		return NULL;
 	if (store->ahead && offset >= store->ahead_at && offset < ahead_end) {
@@ -148,9 +149,9 @@ static const uint8_t *look_at(struct blob_store *store, uint64_t offset, uint64_
 	store->ahead = bytes;
 	store->ahead_at = offset;
 	store->ahead_length = want;
-	return store->device->read(store->device, offset + kept, bytes + kept, want - kept) == 0
-		   ? bytes
-		   : NULL;
+	store->ahead_error =
+	    store->device->read(store->device, offset + kept, bytes + kept, want - kept);
+	return store->ahead_error ? NULL : bytes;
 }
 
 /* Is there a record of this log at the tail, as a whole? Nothing in it is believed before: what is
@@ -175,7 +176,8 @@ static bool next_record(struct blob_store *store, struct record *record)
 
 /* From the tail, which is the log's beginning or what a saved index says, to the log's end: an
  * entry for each record's object. Then the tail is where the next record goes, and last_session
- * that of the last record. */
+ * that of the last record. What cannot be read is not the log's end: the next record would go over
+ * it. */
 static int walk(struct blob_store *store)
 {
 	/* SOLUTION S9 { */
@@ -191,7 +193,7 @@ static int walk(struct blob_store *store)
 	}
 	free(store->ahead);
 	store->ahead = NULL;
-	return error;
+	return error ? error : store->ahead_error;
 	/* } SOLUTION S9 */
 }
 
