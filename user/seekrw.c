@@ -78,9 +78,9 @@ static int open_file(const struct options *options, struct stat *status)
  * device", by fail(EXIT_FAILURE, ...). A block device's st_size is 0: the kernel tells its size to
  * one of the requests of ioctl(2) in <sys/mount.h>. A disk may have more than 2^32 sectors.
  *
- * make_buffer: memory for one operation, which stays; or fail. Direct I/O moves data between the
- * device and this memory itself, in sectors that may have up to PAGE_SIZE bytes: it is aligned
- * accordingly. */
+ * make_buffer: memory for one operation, of its own for each call, which stays; or fail. Direct I/O
+ * moves data between the device and this memory itself, in sectors that may have up to PAGE_SIZE
+ * bytes: it is aligned accordingly. */
 /* SOLUTION S6 { */
 static uint64_t size_of(const char *file, int descriptor, const struct stat *status)
 {

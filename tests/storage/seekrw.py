@@ -5,7 +5,7 @@ a computer that counts what each of them costs. Its clock stands still unless so
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from errno import EFBIG, EINVAL, EIO, ENOENT, ENOTTY, ENXIO
 from functools import cached_property
 from pathlib import Path
@@ -68,12 +68,14 @@ class World:
 
 @dataclass(frozen=True)
 class Call:
-    """r and w: an operation; c: a look at the clock; the others are in CALLS."""
+    """r and w: an operation; c: a look at the clock; the others are in CALLS. memory: its address,
+    another one in each run."""
 
     letter: str
     offset: int
     length: int
     stamped: bool
+    memory: int = field(default=0, compare=False)
 
 
 class Computer:
@@ -91,7 +93,9 @@ class Computer:
         letter, *words = question.decode(errors="replace").split() or [""]
         numbers = [int(word) if word.lstrip("-").isdigit() else 0 for word in words][:4]
         operates = letter in ("r", "w") and len(numbers) == 4
-        place = (numbers[0], numbers[1], numbers[3] == 1) if operates else (0, 0, False)
+        place = (0, 0, False)
+        if operates:
+            place = (numbers[0], numbers[1], numbers[3] == 1, numbers[2])
         self.calls.append(Call(letter, *place))
         result = self._operate(letter, *numbers[:3]) if operates else self._call(letter, numbers)
         line = [self._now, *result]

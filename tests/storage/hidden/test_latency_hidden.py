@@ -146,8 +146,11 @@ def test_median_of_peers(lab):
 
 @pytest.mark.exercise("S8", points=1, host=True)
 def test_large_means(lab):
-    """Twice the median needs more than 32 bits."""
+    """Twice the median needs more than 32 bits. Of more than 16 peers the others are not looked
+    at."""
     chance = Random(lab.seed)
+    peers = [[(5 * MS, FEW)]] * 16 + [[(3 * S, FEW)]] * 3
+    expect("11 ms, 16 peers of 5 ms, then 3: slow", is_slow(lab, [(11 * MS, FEW)], peers), True)
     time = chance.randrange(2500, 3500)
     peers = [[(time * S, FEW)]] * 3
     expect(f"4000 s, peers {time} s: slow", is_slow(lab, [(4000 * S, FEW)], peers), False)

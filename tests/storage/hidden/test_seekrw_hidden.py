@@ -124,6 +124,9 @@ def test_mix(lab):
         writes = wanted.count("w")
         counts = run.values["reads"], run.values["writes"]
         expect(f"{run.what}: reads and writes", counts, (1000 - writes, writes))
+        memory = [{c.memory for c in run.operations if c.letter == each} for each in "rw"]
+        apart = all(abs(one - other) >= SECTOR for one in memory[0] for other in memory[1])
+        require(apart, f"{run.what}: what is read and what is written is in the same memory")
         again = measured(lab, World("f", GIB), "-a", 1000, "-w", percent, "-s", seed)
         expect(
             f"{run.what}: once more, the same operations", again.operations == run.operations, True

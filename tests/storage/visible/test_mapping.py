@@ -126,7 +126,7 @@ def test_damage(lab):
         require_mapped(lab, disk, inside, [(3, disk.blocks - 7, 7, False)])
 
 
-@pytest.mark.exercise("S3", points=2, once=True)
+@pytest.mark.exercise("S3", points=2, gate=True, once=True)
 @pytest.mark.parametrize("kind", ["ext2", "ext4"])
 def test_in_the_kernel(lab, tmp_path, kind):
     """The kernel reads files of a drive that mke2fs made: contents, and the places of blocks."""
