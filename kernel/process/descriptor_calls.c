@@ -53,24 +53,25 @@ static int duplicate_to(struct file *file, const struct trap_frame *frame)
 
 FILE_CALL(sys_dup2, duplicate_to(file, frame))
 
-/* Either the program has both numbers, or nothing stays open. */
-int descriptors_of_pipe(uint32_t address, uint32_t flags)
+int descriptors_give_two(uint32_t address, struct file *one, struct file *other, uint32_t flags)
 {
-	struct file *reader, *writer;
-	int32_t numbers[2];
-	int error = pipe_create(flags & O_NONBLOCK, &reader, &writer);
+	int32_t first = descriptor_add(one, flags), second = descriptor_add(other, flags);
+	const int32_t numbers[] = { first, second };
+	int error = first < 0 ? first : second < 0 ? second : 0;
 
-	if (error)
-		return error;
-	numbers[0] = descriptor_add(reader, flags);
-	numbers[1] = descriptor_add(writer, flags);
-	if (numbers[0] < 0 || numbers[1] < 0)
-		error = numbers[0] < 0 ? numbers[0] : numbers[1];
-	else
-		error = give(address, numbers, sizeof(numbers));
+	error = error ?: give(address, numbers, sizeof(numbers));
+
 	for (unsigned i = 0; error && i < 2; i++)
 		files_close(current->process->files, numbers[i]); /* refuses what is not a number */
 	return error;
+}
+
+int descriptors_of_pipe(uint32_t address, uint32_t flags)
+{
+	struct file *reader, *writer;
+	int error = pipe_create(flags & O_NONBLOCK, &reader, &writer);
+
+	return error ? error : descriptors_give_two(address, reader, writer, flags);
 }
 
 /* Two descriptors, to read from and to write to, in an array of the program. */

@@ -93,11 +93,11 @@ static int make_socket_inode(const char *path, struct inode **inode)
 }
 
 /* bind(2). */
-int socket_bind(struct socket *socket, const uint32_t *words)
+int socket_bind(struct socket *socket, const struct trap_frame *frame)
 {
 	struct inode *inode = NULL;
 	struct socket_name name;
-	int error = socket_name_from_user(words[1], words[2], &name);
+	int error = socket_name_from_user(frame->ecx, frame->edx, &name);
 
 	if (!error && name.length == sizeof(name.text.family))
 		choose_name(&name);

@@ -40,13 +40,13 @@ void socket_join(struct socket *one, struct socket *other)
 }
 
 /* listen(2): one more connection than the program says may wait, as on Linux. */
-int socket_listen(struct socket *socket, const uint32_t *words)
+int socket_listen(struct socket *socket, const struct trap_frame *frame)
 {
 	if (socket->is_datagram)
 		return -EOPNOTSUPP;
 	if (!socket->name.length || socket->is_connected)
 		return -EINVAL;
-	socket->backlog = words[1] < BACKLOG_MAX ? words[1] + 1 : BACKLOG_MAX;
+	socket->backlog = frame->ecx < BACKLOG_MAX ? frame->ecx + 1 : BACKLOG_MAX;
 	socket->pid = calling_pid();
 	return 0;
 }
@@ -100,10 +100,10 @@ static void forget_peer(struct socket *socket)
 }
 
 /* connect(2). */
-int socket_connect(struct socket *socket, const uint32_t *words)
+int socket_connect(struct socket *socket, const struct trap_frame *frame)
 {
 	struct socket_name name = { { .family = AF_UNIX }, 0 };
-	int error = socket_name_from_user(words[1], words[2], &name);
+	int error = socket_name_from_user(frame->ecx, frame->edx, &name);
 
 	if (error == -EINVAL && socket->is_datagram && name.text.family == AF_UNSPEC) {
 		forget_peer(socket);
@@ -119,11 +119,11 @@ int socket_connect(struct socket *socket, const uint32_t *words)
 
 /* accept4(2). The file was made by the one that connects; here it gets its flags, and a descriptor.
  */
-int socket_accept(struct socket *socket, const uint32_t *words)
+int socket_accept(struct socket *socket, const struct trap_frame *frame)
 {
 	if (socket->is_datagram)
 		return -EOPNOTSUPP;
-	if (!socket->backlog || words[3] & ~(O_NONBLOCK | O_CLOEXEC))
+	if (!socket->backlog || frame->esi & ~(O_NONBLOCK | O_CLOEXEC))
 		return -EINVAL;
 	int error = socket_wait(socket, 0);
 
@@ -138,21 +138,21 @@ int socket_accept(struct socket *socket, const uint32_t *words)
 	message_free(message);
 	end->is_embryo = false;
 	end->passes_credentials = socket->passes_credentials;
-	file->flags |= words[3] & O_NONBLOCK;
-	int descriptor = descriptor_add(file, words[3]);
+	file->flags |= frame->esi & O_NONBLOCK;
+	int descriptor = descriptor_add(file, frame->esi);
 
-	error = descriptor >= 0 && words[1] ? socket_give_name(&name, words[1], words[2]) : 0;
+	error = descriptor >= 0 && frame->ecx ? socket_give_name(&name, frame->ecx, frame->edx) : 0;
 	if (error)
 		files_close(current->process->files, descriptor);
 	return error ? error : descriptor;
 }
 
 /* A stream's peer is told at once, a datagram's when it sends. */
-int socket_shut(struct socket *socket, const uint32_t *words)
+int socket_shut(struct socket *socket, const struct trap_frame *frame)
 {
-	bool ends_in = words[1] != SHUT_WR, ends_out = words[1] != SHUT_RD;
+	bool ends_in = frame->ecx != SHUT_WR, ends_out = frame->ecx != SHUT_RD;
 
-	if (words[1] > SHUT_RDWR)
+	if (frame->ecx > SHUT_RDWR)
 		return -EINVAL;
 	if (!socket->is_datagram && !socket->is_connected)
 		return -ENOTCONN;

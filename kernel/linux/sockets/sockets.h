@@ -18,6 +18,8 @@
 #include "kernel/abi/file.h"
 #include "kernel/abi/socket.h"
 
+struct trap_frame;
+
 /* As programs give it and get it; a path has its NUL. */
 struct socket_name {
 	struct linux_socket_name text;
@@ -64,8 +66,8 @@ struct socket {
 	struct socket *next;
 };
 
-/* A call of a socket; words are the arguments, the descriptor first. */
-typedef int socket_call(struct socket *socket, const uint32_t *words);
+/* A call of a socket; the frame's registers have the arguments, EBX the descriptor. */
+typedef int socket_call(struct socket *socket, const struct trap_frame *frame);
 
 /* ---- names.c: open sockets and their names ---- */
 
