@@ -15,6 +15,11 @@ uint64_t ipc_now(void)
 	return divide64(time_wall_ns(), SECOND, NULL);
 }
 
+void ipc_note_change(const struct ipc_kind *kind, struct ipc *ipc)
+{
+	*(uint64_t *)((char *)&ipc->state + kind->changed_at) = ipc_now();
+}
+
 struct ipc *ipc_find(const struct ipc_kind *kind, int32_t id)
 {
 	list_for_each(struct ipc, ipc, &kind->all, link)
@@ -29,7 +34,7 @@ struct ipc *ipc_find(const struct ipc_kind *kind, int32_t id)
 static struct ipc *ipc_find_key(const struct ipc_kind *kind, int32_t key)
 {
 	list_for_each(struct ipc, ipc, &kind->all, link)
-		if (key != IPC_PRIVATE && ipc->permission.key == key)
+		if (key != IPC_PRIVATE && ipc->state.permission.key == key)
 			return ipc;
 	return NULL;
 }
@@ -48,8 +53,8 @@ static int ipc_add(struct ipc_kind *kind, int32_t key, uint32_t size, uint32_t m
 	while (ipc_find(kind, kind->last_id));
 	ipc->id = kind->last_id;
 	ipc->size = size;
-	ipc->changed = ipc_now();
-	ipc->permission = (struct linux_ipc){ .key = key, .mode = mode & IPC_MODES };
+	ipc->state.permission = (struct linux_ipc){ .key = key, .mode = mode & IPC_MODES };
+	ipc_note_change(kind, ipc);
 	list_append(&kind->all, &ipc->link);
 	kind->count++;
 	return ipc->id;
@@ -77,14 +82,13 @@ void ipc_remove(struct ipc_kind *kind, struct ipc *ipc)
 
 /* ---- semctl, msgctl, shmctl ---- */
 
-/* Returns 0 or -EFAULT. */
+/* The copy may sleep, and the one with the state may be gone then. Returns 0 or -EFAULT. */
 static int ipc_give_state(const struct ipc_kind *kind, const struct ipc *ipc, uint32_t address)
 {
-	union ipc_state state;
+	union ipc_state state = ipc->state;
 
-	memset(&state, 0, sizeof(state));
-	kind->get_state(ipc, &state);
-	state.permission = ipc->permission;
+	if (kind->get_state)
+		kind->get_state(ipc, &state);
 	return give(address, &state, kind->state_size);
 }
 
@@ -105,6 +109,7 @@ static int ipc_give_state_at(const struct ipc_kind *kind, uint32_t index, uint32
 static int ipc_set_state(const struct ipc_kind *kind, int32_t id, uint32_t address)
 {
 	union ipc_state wanted;
+	struct linux_ipc *permission;
 
 	if (copy_from_user(&wanted, address, kind->state_size) != 0)
 		return -EFAULT;
@@ -112,11 +117,12 @@ static int ipc_set_state(const struct ipc_kind *kind, int32_t id, uint32_t addre
 
 	if (!ipc)
 		return -EINVAL;
-	ipc->permission.owner = wanted.permission.owner;
-	ipc->permission.group = wanted.permission.group;
-	ipc->permission.mode &= ~IPC_MODES;
-	ipc->permission.mode |= wanted.permission.mode & IPC_MODES;
-	ipc->changed = ipc_now();
+	permission = &ipc->state.permission;
+	permission->owner = wanted.permission.owner;
+	permission->group = wanted.permission.group;
+	permission->mode &= ~IPC_MODES;
+	permission->mode |= wanted.permission.mode & IPC_MODES;
+	ipc_note_change(kind, ipc);
 	if (kind->set_state)
 		kind->set_state(ipc, &wanted);
 	return 0;
@@ -125,9 +131,12 @@ static int ipc_set_state(const struct ipc_kind *kind, int32_t id, uint32_t addre
 /* Returns the highest index that ipc_give_state_at takes, or 0. */
 static int ipc_give_info(const struct ipc_kind *kind, uint32_t address, bool of_use)
 {
-	uint32_t words[IPC_INFO_WORDS] = { 0 };
+	uint32_t words[IPC_INFO_WORDS], count = kind->limit_count;
 	int highest = kind->count > 0 ? kind->count - 1 : 0;
-	uint32_t count = kind->info(words, of_use);
+
+	memcpy(words, kind->limits, sizeof(words));
+	if (of_use)
+		count = kind->get_use(words);
 
 	return give(address, words, count * sizeof(words[0])) ?: highest;
 }

@@ -14,21 +14,20 @@
 #include "kernel/linux/call.h"
 #include "kernel/linux/list_each.h"
 
-/* What has a key and an id. */
-struct ipc {
-	struct list link;
-	int32_t id;
-	uint32_t size;	  /* semaphores of a set; bytes of a segment */
-	uint64_t changed; /* seconds since 1970: when it was made, or IPC_SET was done */
-	struct linux_ipc permission;
-};
-
-/* What IPC_STAT gives and IPC_SET takes. */
+/* What IPC_STAT gives and IPC_SET takes: each structure begins with the permission. */
 union ipc_state {
 	struct linux_ipc permission;
 	struct linux_semaphores semaphores;
 	struct linux_messages messages;
 	struct linux_shm segment;
+};
+
+/* What has a key and an id. */
+struct ipc {
+	struct list link;
+	int32_t id;
+	uint32_t size; /* semaphores of a set; bytes of a segment; 1 of a queue */
+	union ipc_state state;
 };
 
 #define IPC_INFO_WORDS 10u /* of struct seminfo, the longest */
@@ -40,23 +39,29 @@ struct ipc_kind {
 	uint32_t count, most;
 	/* The command SEM_STAT, or its like; the next one is SEM_INFO, and then SEM_STAT_ANY. */
 	uint32_t stat;
-	uint32_t state_size; /* of the kind's member of union ipc_state */
+	/* Of the kind's member of union ipc_state, and where it has the time of the last change. */
+	uint32_t state_size, changed_at;
+	uint32_t limits[IPC_INFO_WORDS], limit_count; /* what IPC_INFO gives */
 
-	/* Makes one, of a size that only its kind knows. NULL without memory. */
+	/* Makes one, of a size that only its kind knows, with a state that is zeroed but for what
+	 * is its own. NULL without memory. */
 	struct ipc *(*make)(uint32_t size);
 	/* IPC_RMID: ends all waits for it; calls ipc_remove when nothing needs it any more. */
 	void (*remove)(struct ipc *ipc);
-	/* Fills in the state, which was zeroed, except for the permission. */
+	/* Completes a copy of the state. NULL: nothing is missing. */
 	void (*get_state)(const struct ipc *ipc, union ipc_state *state);
 	/* What IPC_SET takes besides the permission. NULL: nothing. */
 	void (*set_state)(struct ipc *ipc, const union ipc_state *wanted);
-	/* IPC_INFO, or (of_use) SEM_INFO and its like: fills in the words, which were zeroed, and
-	 * returns how many the structure has. */
-	uint32_t (*info)(uint32_t *words, bool of_use);
+	/* SEM_INFO and its like: makes the limits what is in use, and returns how many words the
+	 * structure has. */
+	uint32_t (*get_use)(uint32_t *words);
 };
 
-/* The first fields of a kind without anything. */
-#define IPC_KIND(name) .all = LIST_EMPTY((name).all), .last_id = -1
+/* The first fields of a kind without anything, whose state is this member of union ipc_state. */
+#define IPC_KIND(name, member)                                                                     \
+	.all = LIST_EMPTY((name).all), .last_id = -1,                                              \
+	.state_size = sizeof(((union ipc_state *)0)->member),                                      \
+	.changed_at = offsetof(union ipc_state, member.changed)
 
 /* The one with an id, or NULL. */
 struct ipc *ipc_find(const struct ipc_kind *kind, int32_t id);
@@ -73,6 +78,9 @@ void ipc_remove(struct ipc_kind *kind, struct ipc *ipc);
 
 /* Seconds since 1970. */
 uint64_t ipc_now(void);
+
+/* It was made now, or changed as IPC_SET does. */
+void ipc_note_change(const struct ipc_kind *kind, struct ipc *ipc);
 
 /* Calls by their number in EBX; -ENOSYS for others. */
 int semaphore_call(const struct trap_frame *frame);

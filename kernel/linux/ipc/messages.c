@@ -13,7 +13,8 @@
 #include "kernel/linux/ipc/keys.h"
 #include "mm/kmalloc.h"
 
-#define WAITS 1 /* a result: it cannot be done now */
+#define MSGINFO_WORDS 8u /* of struct msginfo */
+#define WAITS	      1	 /* a result: it cannot be done now */
 
 /* One that was sent: in a queue, or with the call that copies it. */
 struct message {
@@ -23,22 +24,20 @@ struct message {
 	char bytes[];
 };
 
-/* A message queue; the lengths of its messages are in `state`. */
+/* A message queue; how many messages and bytes it has is in its state. */
 struct queue {
 	struct ipc ipc; /* the first member */
 	struct list messages;
-	struct linux_messages state; /* without the permission */
 };
 
-static struct wait_queue queues_changed; /* wakes when a message came or went, or a queue */
-static uint32_t changes;
+/* Wakes when a message came or went, or a queue. All that wait look again: which of them can go on
+ * depends on types and lengths. */
+static struct wait_queue queues_changed;
 static struct ipc_kind queues;
 
-/* All that wait look again: which of them can go on depends on types and lengths. */
-static void note_change(void)
+static struct linux_messages *state_of(struct queue *queue)
 {
-	changes++;
-	wait_wake(&queues_changed);
+	return &queue->ipc.state.messages;
 }
 
 /* ---- the kind ---- */
@@ -51,22 +50,15 @@ static struct ipc *queue_make(uint32_t unused)
 	if (!queue)
 		return NULL;
 	queue->messages = (struct list)LIST_EMPTY(queue->messages);
-	queue->state = (struct linux_messages){ .capacity = MSG_CAPACITY };
+	queue->ipc.state.messages = (struct linux_messages){ .capacity = MSG_CAPACITY };
 	return &queue->ipc;
-}
-
-/* All of struct msqid_ds but the permission. */
-static void queue_get_state(const struct ipc *ipc, union ipc_state *state)
-{
-	state->messages = ((const struct queue *)ipc)->state;
-	state->messages.changed = ipc->changed;
 }
 
 /* With more capacity a sender may go on. */
 static void queue_set_state(struct ipc *ipc, const union ipc_state *wanted)
 {
-	((struct queue *)ipc)->state.capacity = wanted->messages.capacity;
-	note_change();
+	ipc->state.messages.capacity = wanted->messages.capacity;
+	wait_wake(&queues_changed);
 }
 
 static void queue_remove(struct ipc *ipc)
@@ -77,82 +69,75 @@ static void queue_remove(struct ipc *ipc)
 		kfree(message);
 	ipc_remove(&queues, ipc);
 	kfree(queue);
-	note_change();
+	wait_wake(&queues_changed);
 }
 
-/* Linux's struct msginfo; all that is not in use now is a limit. */
-static uint32_t queue_info(uint32_t *words, bool of_use)
+/* How many queues there are, messages, and their bytes. */
+static uint32_t queue_get_use(uint32_t *words)
 {
-	const uint32_t limits[] = { MSG_QUEUES * (MSG_CAPACITY / 1024),
-				    MSG_CAPACITY,
-				    MSG_LONGEST,
-				    MSG_CAPACITY,
-				    MSG_QUEUES,
-				    MSG_SEGMENT,
-				    MSG_CAPACITY,
-				    UINT16_MAX };
-
-	memcpy(words, limits, sizeof(limits));
-	if (of_use) {
-		words[0] = queues.count;
-		words[1] = words[6] = 0;
-		list_for_each(struct queue, queue, &queues.all, ipc.link) {
-			words[1] += queue->state.count;
-			words[6] += queue->state.bytes;
-		}
+	words[0] = queues.count;
+	words[1] = words[6] = 0;
+	list_for_each(struct queue, queue, &queues.all, ipc.link) {
+		words[1] += state_of(queue)->count;
+		words[6] += state_of(queue)->bytes;
 	}
-	return sizeof(limits) / sizeof(limits[0]);
+	return MSGINFO_WORDS;
 }
 
-static struct ipc_kind queues = { IPC_KIND(queues),
-				  .most = MSG_QUEUES,
-				  .stat = MSG_STAT,
-				  .state_size = sizeof(struct linux_messages),
-				  .make = queue_make,
-				  .remove = queue_remove,
-				  .get_state = queue_get_state,
-				  .set_state = queue_set_state,
-				  .info = queue_info };
+/* Limits: struct msginfo. */
+static struct ipc_kind queues = {
+	IPC_KIND(queues, messages),
+	.most = MSG_QUEUES,
+	.stat = MSG_STAT,
+	.limits = { MSG_QUEUES * (MSG_CAPACITY / 1024), MSG_CAPACITY, MSG_LONGEST, MSG_CAPACITY,
+		    MSG_QUEUES, MSG_SEGMENT, MSG_CAPACITY, UINT16_MAX },
+	.limit_count = MSGINFO_WORDS,
+	.make = queue_make,
+	.remove = queue_remove,
+	.set_state = queue_set_state,
+	.get_use = queue_get_use,
+};
 
 /* ---- moving ---- */
 
 /* Does something with a queue that does not sleep; WAITS: it cannot be done now. */
 typedef int queue_attempt(struct queue *queue, void *context);
 
+static int try_once(int32_t id, queue_attempt *attempt, void *context)
+{
+	struct queue *queue = (struct queue *)ipc_find(&queues, id);
+
+	return queue ? attempt(queue, context) : -EIDRM;
+}
+
 /* Tries it until it can be done. Sleeps, except with IPC_NOWAIT: then the result is `refusal`. */
 static int repeat(int32_t id, uint32_t flags, int refusal, queue_attempt *attempt, void *context)
 {
-	int error = -EINVAL; /* if it is not there at first */
+	int done = ipc_find(&queues, id) ? try_once(id, attempt, context) : -EINVAL;
 
-	for (;;) {
-		uint32_t seen = changes;
-		struct queue *queue = (struct queue *)ipc_find(&queues, id);
-		int result = queue ? attempt(queue, context) : error;
+	if (done != WAITS)
+		return done;
+	if (flags & IPC_NOWAIT)
+		return refusal;
+	int error = wait_event(&queues_changed, (done = try_once(id, attempt, context)) != WAITS);
 
-		if (result != WAITS)
-			return result;
-		if (flags & IPC_NOWAIT)
-			return refusal;
-		if (wait_event(&queues_changed, changes != seen) != 0)
-			return -EINTR;
-		error = -EIDRM;
-	}
+	return error ? -EINTR : done;
 }
 
 /* A queue_attempt of msgsnd. The number of messages is limited as well, since they may be empty. */
 static int put_message(struct queue *queue, void *context)
 {
+	struct linux_messages *state = state_of(queue);
 	struct message *message = context;
 
-	if (queue->state.bytes + message->length > queue->state.capacity ||
-	    queue->state.count >= queue->state.capacity)
+	if (state->bytes + message->length > state->capacity || state->count >= state->capacity)
 		return WAITS;
 	list_append(&queue->messages, &message->link);
-	queue->state.bytes += message->length;
-	queue->state.count++;
-	queue->state.sent = ipc_now();
-	queue->state.sender = calling_pid();
-	note_change();
+	state->bytes += message->length;
+	state->count++;
+	state->sent = ipc_now();
+	state->sender = calling_pid();
+	wait_wake(&queues_changed);
 	return 0;
 }
 
@@ -202,6 +187,7 @@ static bool is_wanted_message(const struct message *message, const struct messag
 /* A queue_attempt of msgrcv. -E2BIG: the message stays in the queue. */
 static int take_message(struct queue *queue, void *context)
 {
+	struct linux_messages *state = state_of(queue);
 	struct message_request *request = context;
 
 	request->found = NULL;
@@ -213,11 +199,11 @@ static int take_message(struct queue *queue, void *context)
 	if (request->found->length > request->length && !(request->flags & MSG_NOERROR))
 		return -E2BIG;
 	list_remove(&request->found->link);
-	queue->state.bytes -= request->found->length;
-	queue->state.count--;
-	queue->state.received = ipc_now();
-	queue->state.receiver = calling_pid();
-	note_change();
+	state->bytes -= request->found->length;
+	state->count--;
+	state->received = ipc_now();
+	state->receiver = calling_pid();
+	wait_wake(&queues_changed);
 	return 0;
 }
 

@@ -25,8 +25,7 @@ struct semaphore {
 
 /* A set of semaphores (union semid_ds is what programs see of it). */
 struct set {
-	struct ipc ipc;	   /* the first member; its size is how many semaphores there are */
-	uint64_t operated; /* seconds since 1970; 0: never */
+	struct ipc ipc; /* the first member; its size is how many semaphores there are */
 	struct list sleepers;
 	struct semaphore semaphores[];
 };
@@ -72,32 +71,18 @@ static struct ipc *set_make(uint32_t count)
 		return NULL;
 	memset(set, 0, sizeof(*set) + count * sizeof(set->semaphores[0]));
 	set->sleepers = (struct list)LIST_EMPTY(set->sleepers);
+	set->ipc.state.semaphores.count = count;
 	return &set->ipc;
 }
 
-/* What only sets have of struct semid_ds. */
-static void set_get_state(const struct ipc *ipc, union ipc_state *state)
+/* How many sets there are, and semaphores. */
+static uint32_t set_get_use(uint32_t *words)
 {
-	state->semaphores.operated = ((const struct set *)ipc)->operated;
-	state->semaphores.changed = ipc->changed;
-	state->semaphores.count = ipc->size;
-}
-
-/* Linux's struct seminfo; all that is not in use now is a limit. */
-static uint32_t set_info(uint32_t *words, bool of_use)
-{
-	const uint32_t limits[] = { SEM_ALL,	   SEM_SETS,	   SEM_ALL,	   SEM_ALL,
-				    SEM_COUNT,	   SEM_OPERATIONS, SEM_OPERATIONS, SEM_UNDO_SIZE,
-				    SEM_VALUE_MAX, SEM_VALUE_MAX };
-
-	memcpy(words, limits, sizeof(limits));
-	if (of_use) {
-		words[7] = sets.count;
-		words[9] = 0;
-		list_for_each(struct ipc, ipc, &sets.all, link)
-			words[9] += ipc->size;
-	}
-	return sizeof(limits) / sizeof(limits[0]);
+	words[7] = sets.count;
+	words[9] = 0;
+	list_for_each(struct ipc, ipc, &sets.all, link)
+		words[9] += ipc->size;
+	return IPC_INFO_WORDS;
 }
 
 /* The result is the call's; the sleeper is in no list from now on. */
@@ -124,14 +109,18 @@ static void set_remove(struct ipc *ipc)
 	kfree(set);
 }
 
-static struct ipc_kind sets = { IPC_KIND(sets),
-				.most = SEM_SETS,
-				.stat = SEM_STAT,
-				.state_size = sizeof(struct linux_semaphores),
-				.make = set_make,
-				.remove = set_remove,
-				.get_state = set_get_state,
-				.info = set_info };
+/* Limits: struct seminfo. */
+static struct ipc_kind sets = {
+	IPC_KIND(sets, semaphores),
+	.most = SEM_SETS,
+	.stat = SEM_STAT,
+	.limits = { SEM_ALL, SEM_SETS, SEM_ALL, SEM_ALL, SEM_COUNT, SEM_OPERATIONS, SEM_OPERATIONS,
+		    SEM_UNDO_SIZE, SEM_VALUE_MAX, SEM_VALUE_MAX },
+	.limit_count = IPC_INFO_WORDS,
+	.make = set_make,
+	.remove = set_remove,
+	.get_use = set_get_use,
+};
 
 /* ---- undoing ---- */
 
@@ -209,7 +198,7 @@ static int perform_request(struct set *set, struct request *request)
 	while (result && done-- > 0)
 		change_one(set, request, done, -1);
 	if (!result)
-		set->operated = ipc_now();
+		set->ipc.state.semaphores.operated = ipc_now();
 	return result;
 }
 
@@ -335,7 +324,7 @@ static int set_value(struct set *set, uint32_t number, int32_t value)
 	forget_changes(set, number);
 	set->semaphores[number].value = value;
 	set->semaphores[number].pid = calling_pid();
-	set->ipc.changed = ipc_now();
+	ipc_note_change(&sets, &set->ipc);
 	serve_sleepers(set);
 	return 0;
 }
@@ -378,7 +367,7 @@ static int move_values(int32_t id, uint32_t address, uint16_t *values, uint32_t 
 		set->semaphores[i] = (struct semaphore){ values[i], calling_pid() };
 		forget_changes(set, i);
 	}
-	set->ipc.changed = ipc_now();
+	ipc_note_change(&sets, &set->ipc);
 	serve_sleepers(set);
 	return 0;
 }

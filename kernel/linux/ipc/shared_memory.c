@@ -33,13 +33,15 @@
 #include "mm/space_map.h"
 #include "mm/user_copy.h"
 
+#define SHMINFO_WORDS  9u /* of struct shminfo64 */
+#define SHM_INFO_WORDS 6u /* of struct shm_info */
+
 /* A segment: ipc.size is how many bytes it has. */
 struct segment {
 	struct memory_object object; /* first: the two have one address */
 	struct memory_object *file;
 	uint32_t references;
-	struct ipc ipc;
-	struct linux_shm state; /* without the permission and the number of attachments */
+	struct ipc ipc; /* its state lacks the number of attachments */
 };
 
 static struct pool segment_pool = POOL_INITIALIZER(struct segment);
@@ -85,7 +87,7 @@ static void segment_release(struct memory_object *object)
 static void segment_describe(const struct memory_object *object, char *text, uint32_t size)
 {
 	snprintk(text, size, "/SYSV%08x (deleted)",
-		 ((const struct segment *)object)->ipc.permission.key);
+		 ((const struct segment *)object)->ipc.state.permission.key);
 }
 
 static const struct memory_object_ops segment_ops = { .page = segment_page,
@@ -117,7 +119,8 @@ static struct ipc *segment_make(uint32_t size)
 	}
 	object_initialize(&segment->object, &segment_ops);
 	segment->references = 1;
-	segment->state = (struct linux_shm){ .creator_pid = calling_pid() };
+	segment->ipc.state.segment.size = size;
+	segment->ipc.state.segment.creator_pid = calling_pid();
 	return &segment->ipc;
 }
 
@@ -126,51 +129,46 @@ static void segment_remove(struct ipc *ipc)
 {
 	struct segment *segment = list_entry(ipc, struct segment, ipc);
 
-	if (ipc->permission.mode & SHM_DEST)
+	if (ipc->state.permission.mode & SHM_DEST)
 		return;
-	ipc->permission.mode |= SHM_DEST;
-	ipc->permission.key = IPC_PRIVATE;
+	ipc->state.permission.mode |= SHM_DEST;
+	ipc->state.permission.key = IPC_PRIVATE;
 	segment_release(&segment->object);
 }
 
-/* What only segments have of struct shmid_ds. Each area is an attachment. */
+/* Each area is an attachment. */
 static void segment_get_state(const struct ipc *ipc, union ipc_state *state)
 {
-	struct segment *segment = list_entry(ipc, struct segment, ipc);
+	const struct segment *segment = list_entry(ipc, struct segment, ipc);
 
-	state->segment = segment->state;
-	state->segment.size = ipc->size;
-	state->segment.changed = ipc->changed;
 	for (struct list *link = segment->object.areas.next; link != &segment->object.areas;
 	     link = link->next)
 		state->segment.attachments++;
 }
 
-/* Linux's struct shminfo64, or struct shm_info: in that pages that nobody has touched count, too.
- */
-static uint32_t segment_info(uint32_t *words, bool of_use)
+/* Linux's struct shm_info: pages that nobody has touched count, too. */
+static uint32_t segment_get_use(uint32_t *words)
 {
-	const uint32_t limits[9] = { SHM_MOST, 1, SHM_LIMIT, SHM_LIMIT, SHM_MOST };
-
-	if (!of_use) {
-		memcpy(words, limits, sizeof(limits));
-		return 9;
-	}
+	memset(words, 0, SHM_INFO_WORDS * sizeof(*words));
 	words[0] = segments.count;
 	list_for_each(struct ipc, ipc, &segments.all, link)
 		words[1] += whole_pages(ipc->size) >> PAGE_SHIFT;
 	words[2] = words[1];
-	return 6;
+	return SHM_INFO_WORDS;
 }
 
-static struct ipc_kind segments = { IPC_KIND(segments),
-				    .most = SHM_LIMIT,
-				    .stat = SHM_STAT,
-				    .state_size = sizeof(struct linux_shm),
-				    .make = segment_make,
-				    .remove = segment_remove,
-				    .get_state = segment_get_state,
-				    .info = segment_info };
+/* Limits: struct shminfo64. */
+static struct ipc_kind segments = {
+	IPC_KIND(segments, segment),
+	.most = SHM_LIMIT,
+	.stat = SHM_STAT,
+	.limits = { SHM_MOST, 1, SHM_LIMIT, SHM_LIMIT, SHM_MOST },
+	.limit_count = SHMINFO_WORDS,
+	.make = segment_make,
+	.remove = segment_remove,
+	.get_state = segment_get_state,
+	.get_use = segment_get_use,
+};
 
 /* ---- attaching ---- */
 
@@ -213,8 +211,8 @@ static int segment_attach(int32_t id, uint32_t address, uint32_t flags, uint32_t
 	int error = area_put(current->space, at, at + length, &form);
 
 	if (!error) {
-		segment->state.attached = ipc_now();
-		segment->state.last_pid = calling_pid();
+		segment->ipc.state.segment.attached = ipc_now();
+		segment->ipc.state.segment.last_pid = calling_pid();
 	}
 	segment_release(&segment->object);
 	return error ? error : give(result, &at, sizeof(at));
@@ -232,8 +230,8 @@ static int segment_detach(uint32_t address)
 	struct segment *segment = (struct segment *)area->object;
 	uint32_t end = address + whole_pages(segment->ipc.size);
 
-	segment->state.detached = ipc_now();
-	segment->state.last_pid = calling_pid();
+	segment->ipc.state.segment.detached = ipc_now();
+	segment->ipc.state.segment.last_pid = calling_pid();
 	segment_hold(&segment->object);
 	for (uint32_t at = address;
 	     (area = area_from(current->space, at)) && area_start(area) < end;) {
