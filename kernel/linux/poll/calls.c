@@ -263,32 +263,6 @@ static int select_until(struct file *unused, const struct trap_frame *frame, uin
 
 /* ---- times and masks ---- */
 
-/* Reads how long to wait at a user address (0: for ever). -EFAULT, -EINVAL. select(2) takes any
- * number of microseconds that is not negative. */
-static int get_deadline(uint32_t address, enum time_format format, uint64_t *deadline)
-{
-	struct linux_timespec64 time;
-	uint64_t ns, more = 0;
-	int error;
-
-	*deadline = WAIT_FOREVER;
-	if (!address)
-		return 0;
-	if (format == TIMEVAL) {
-		error = time_load(address, format, &time);
-		if (!error && time.nanoseconds <= INT32_MAX * 1000ll) {
-			more = time.nanoseconds;
-			time.nanoseconds = 0;
-		}
-		error = error ?: timespec64_ns(&time, &ns);
-	} else {
-		error = time_from_user(address, format, &ns);
-	}
-	if (!error)
-		*deadline = ns + more ? time_ns() + ns + more : 0;
-	return error;
-}
-
 /* Linux writes back how much of the time is left, and ignores an error of that write. */
 static void give_rest(uint32_t address, enum time_format format, uint64_t deadline)
 {
@@ -331,7 +305,7 @@ static int wait_with(const struct trap_frame *frame, uint32_t time, enum time_fo
 		     uint32_t mask, poll_call *call)
 {
 	uint64_t deadline;
-	int error = get_deadline(time, format, &deadline);
+	int error = deadline_from_user(time, format, &deadline);
 
 	if (error)
 		return error;

@@ -202,16 +202,14 @@ static int wait_for_signal(uint64_t set, uint64_t deadline, struct signal_cause 
  * taken is gone even if its siginfo cannot be copied. */
 static int sigtimedwait(const struct trap_frame *frame, enum time_format format)
 {
-	uint64_t set, ns = 0;
+	uint64_t set, deadline;
 	struct signal_cause cause;
-	int result = mask_from_user(&set, frame->ebx, frame->esi);
+	int result = mask_from_user(&set, frame->ebx, frame->esi)
+			 ?: deadline_from_user(frame->edx, format, &deadline);
 
-	if (!result && frame->edx)
-		result = time_from_user(frame->edx, format, &ns);
 	if (result)
 		return result;
-	result = wait_for_signal(set & ~SIGNALS_FIXED, frame->edx ? time_ns() + ns : WAIT_FOREVER,
-				 &cause);
+	result = wait_for_signal(set & ~SIGNALS_FIXED, deadline, &cause);
 	if (result < 0 || !frame->ecx)
 		return result;
 	const struct linux_signal_info info = signal_info(result, &cause);

@@ -1,6 +1,9 @@
 /* Times in all formats that programs have, to and from nanoseconds of 64 bits. */
 #include "kernel/linux/time/user_time64.h"
 
+#include "kernel/lib/errno.h"
+#include "kernel/task/time.h"
+#include "kernel/task/wait.h"
 #define NS		NANOSECONDS_PER_SECOND
 #define LONGEST_SECONDS 0x7fffffff
 
@@ -60,6 +63,30 @@ int time_from_user(uint32_t address, enum time_format format, uint64_t *ns)
 		return -EINVAL;
 	*ns = (uint64_t)time.seconds * NS + time.nanoseconds;
 	return 0;
+}
+
+int deadline_from_user(uint32_t address, enum time_format format, uint64_t *deadline)
+{
+	struct linux_timespec64 time;
+	uint64_t ns, more = 0;
+	int error;
+
+	*deadline = WAIT_FOREVER;
+	if (!address)
+		return 0;
+	if (format == TIMEVAL) {
+		error = time_load(address, format, &time);
+		if (!error && time.nanoseconds <= INT32_MAX * 1000ll) {
+			more = time.nanoseconds;
+			time.nanoseconds = 0;
+		}
+		error = error ?: timespec64_ns(&time, &ns);
+	} else {
+		error = time_from_user(address, format, &ns);
+	}
+	if (!error)
+		*deadline = ns + more ? time_ns() + ns + more : 0;
+	return error;
 }
 
 struct linux_timespec64 timespec64_of(uint64_t ns)

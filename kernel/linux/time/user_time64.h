@@ -30,6 +30,11 @@ int timespec64_ns(const struct linux_timespec64 *time, uint64_t *ns);
 /* Both: -EFAULT, -EINVAL. */
 int time_from_user(uint32_t address, enum time_format format, uint64_t *ns);
 
+/* When a wait ends that lasts as long as an address says, in ns of time_ns(): WAIT_FOREVER at
+ * address 0; 0 for no time, which is not even until the next tick. select(2) takes any number of
+ * microseconds that is not negative. */
+int deadline_from_user(uint32_t address, enum time_format format, uint64_t *deadline);
+
 /* The way back: to a structure; and to a program, -EFAULT. */
 struct linux_timespec64 timespec64_of(uint64_t ns);
 
