@@ -16,11 +16,10 @@
 
 #include "kernel/cpu/interrupts.h"
 #include "kernel/lib/errno.h"
-#include "kernel/linux/list_each.h"
 #include "kernel/linux/futex/futex.h"
+#include "kernel/linux/sleeper.h"
 #include "kernel/linux/call.h"
 #include "kernel/process/process.h"
-#include "kernel/task/wait.h"
 #include "kernel/task/time.h"
 #include "fs/vfs/wall_time.h"
 #include "mm/memory_object.h"
@@ -32,11 +31,9 @@ enum { WAIT, WAKE, REQUEUE = 3, COMPARE_REQUEUE, WAKE_OP, WAIT_BITS = 9, WAKE_BI
 #define ALL_BITS 0xffffffffu
 
 struct futex_waiter {
-	struct list link;
+	struct sleeper sleeper; /* first: the two have one address */
 	struct futex_key key;
 	uint32_t bits; /* of WAIT_BITS: a wake-up must have one of them */
-	bool is_woken;
-	struct wait_queue queue;
 };
 
 static struct list waiters = LIST_EMPTY(waiters);
@@ -70,7 +67,7 @@ static uint32_t wake_and_move(struct futex_key key, uint32_t bits, uint32_t wake
 {
 	uint32_t count = 0;
 
-	list_for_each_safe(struct futex_waiter, waiter, &waiters, link) {
+	list_for_each_safe(struct futex_waiter, waiter, &waiters, sleeper.link) {
 		if (count == wake + move)
 			break;
 		if (!futex_is_same(waiter->key, key) || !(waiter->bits & bits))
@@ -81,9 +78,7 @@ static uint32_t wake_and_move(struct futex_key key, uint32_t bits, uint32_t wake
 			waiter->key = to;
 			continue;
 		}
-		list_remove(&waiter->link);
-		waiter->is_woken = true;
-		wait_wake(&waiter->queue);
+		sleeper_end(&waiter->sleeper, 0);
 	}
 	return count;
 }
@@ -99,6 +94,14 @@ static uint32_t wake_count(uint32_t argument)
 	return (int32_t)argument > 0 ? argument & INT32_MAX : 1;
 }
 
+/* A word that programs share must be there, also for calls that do not read it. */
+static bool is_there(const struct trap_frame *frame, uint32_t address)
+{
+	uint32_t value;
+
+	return frame->ecx & FUTEX_PRIVATE || copy_from_user(&value, address, sizeof(value)) == 0;
+}
+
 /* FUTEX_WAKE and FUTEX_WAKE_BITSET. */
 static int futex_wake_bits(const struct trap_frame *frame, uint32_t bits)
 {
@@ -106,9 +109,18 @@ static int futex_wake_bits(const struct trap_frame *frame, uint32_t bits)
 			     (struct futex_key){ 0 });
 }
 
-/* ESI is how many wait for another word, at EDI, from now on. */
-static int futex_requeue(const struct trap_frame *frame)
+/* ESI is how many wait for another word, at EDI, from now on; if it `compares`, the first one must
+ * still be EBP. */
+static int futex_requeue(const struct trap_frame *frame, bool compares)
 {
+	uint32_t value = frame->ebp;
+
+	if (compares && copy_from_user(&value, frame->ebx, sizeof(value)) != 0)
+		return -EFAULT;
+	if (!is_there(frame, frame->edi))
+		return -EFAULT;
+	if (value != frame->ebp)
+		return -EAGAIN;
 	if (frame->edi % sizeof(uint32_t) || (int32_t)frame->edx < 0 || (int32_t)frame->esi < 0)
 		return -EINVAL;
 	if (!user_range_ok(frame->edi, sizeof(uint32_t)))
@@ -254,13 +266,10 @@ static int futex_sleep(const struct trap_frame *frame, uint32_t bits, uint64_t d
 		return -EAGAIN;
 	waiter.key = futex_key(frame->ebx, frame->ecx);
 	futex_hold(&waiter.key);
-	list_append(&waiters, &waiter.link);
-	int result = wait_event_until(&waiter.queue, waiter.is_woken, deadline);
+	int result = sleeper_wait(&waiter.sleeper, &waiters, deadline);
 
-	if (!waiter.is_woken)
-		list_remove(&waiter.link);
 	futex_release(&waiter.key);
-	return waiter.is_woken ? 0 : result;
+	return result;
 }
 
 /* FUTEX_WAIT and FUTEX_WAIT_BITSET; a signal without a handler makes the call again. */
@@ -288,50 +297,31 @@ static int futex_lock_timed(struct trap_frame *frame, enum time_format format)
 	return error ? error : futex_lock(frame, operation, deadline);
 }
 
-/* A word that programs share must be there, also for calls that do not read it. */
-static bool is_there(const struct trap_frame *frame, uint32_t address)
-{
-	uint32_t value;
-
-	return frame->ecx & FUTEX_PRIVATE || copy_from_user(&value, address, sizeof(value)) == 0;
-}
-
 /* What is wrong with the arguments is said before the operation looks at the word; the order is
  * Linux's. */
 static int futex(struct trap_frame *frame, enum time_format format)
 {
-	uint32_t operation = frame->ecx & ~FUTEX_FLAGS, value;
-	bool is_of_the_day = frame->ecx & FUTEX_REALTIME_CLOCK;
+	uint32_t operation = frame->ecx & ~FUTEX_FLAGS;
+	bool has_bits = operation == WAIT_BITS || operation == WAKE_BITS;
+	uint32_t bits = has_bits ? frame->ebp : ALL_BITS;
 
-	if (is_of_the_day && operation != WAIT_BITS && operation != FUTEX_LOCK2)
+	if (frame->ecx & FUTEX_REALTIME_CLOCK && operation != WAIT_BITS && operation != FUTEX_LOCK2)
 		return -ENOSYS;
-	if (frame->ebx % sizeof(value))
+	if (frame->ebx % sizeof(uint32_t) || bits == 0)
 		return -EINVAL;
-	if ((operation == WAIT_BITS || operation == WAKE_BITS) && frame->ebp == 0)
-		return -EINVAL;
-	if (!user_range_ok(frame->ebx, sizeof(value)))
+	if (!user_range_ok(frame->ebx, sizeof(uint32_t)))
 		return -EFAULT;
-	switch (operation) {
-	case WAIT:
-		return futex_wait(frame, format, ALL_BITS);
-	case WAIT_BITS:
-		return futex_wait(frame, format, frame->ebp);
-	}
+	if (operation == WAIT || operation == WAIT_BITS)
+		return futex_wait(frame, format, bits);
 	if (!is_there(frame, frame->ebx))
 		return -EFAULT;
 	switch (operation) {
 	case WAKE:
-		return futex_wake_bits(frame, ALL_BITS);
 	case WAKE_BITS:
-		return futex_wake_bits(frame, frame->ebp);
-	case COMPARE_REQUEUE:
-		if (copy_from_user(&value, frame->ebx, sizeof(value)) != 0)
-			return -EFAULT;
-		if (!is_there(frame, frame->edi))
-			return -EFAULT;
-		return value == frame->ebp ? futex_requeue(frame) : -EAGAIN;
+		return futex_wake_bits(frame, bits);
 	case REQUEUE:
-		return is_there(frame, frame->edi) ? futex_requeue(frame) : -EFAULT;
+	case COMPARE_REQUEUE:
+		return futex_requeue(frame, operation == COMPARE_REQUEUE);
 	case WAKE_OP:
 		return wake_by_change(frame);
 	}

@@ -15,8 +15,8 @@
 
 #include "kernel/cpu/interrupts.h"
 #include "kernel/lib/errno.h"
-#include "kernel/linux/list_each.h"
 #include "kernel/linux/futex/futex.h"
+#include "kernel/linux/sleeper.h"
 #include "kernel/process/process.h"
 #include "kernel/task/lock.h"
 #include "kernel/task/sched.h"
@@ -25,12 +25,10 @@
 
 /* On the stack of the task that waits. */
 struct lock_waiter {
-	struct list link;
+	struct sleeper sleeper; /* 0: it has the lock; -EAGAIN: it is to try again */
 	struct futex_key key;
 	struct task *task;
 	int32_t owner; /* pid of who has the lock */
-	bool is_woken, has_it;
-	struct wait_queue queue;
 };
 
 static struct list waiters = LIST_EMPTY(waiters);
@@ -51,7 +49,7 @@ static void futex_lend(struct task *owner)
 		if (futex_priority(owner) > lent)
 			sched_donate(owner, lent);
 		owner = NULL;
-		list_for_each(const struct lock_waiter, waiter, &waiters, link)
+		list_for_each(const struct lock_waiter, waiter, &waiters, sleeper.link)
 			if (waiter->task == waiting)
 				owner = task_find(waiter->owner);
 	}
@@ -62,7 +60,7 @@ static void return_futex_loans(struct task *task)
 {
 	int lent = PRIORITY_NONE;
 
-	list_for_each(const struct lock_waiter, waiter, &waiters, link)
+	list_for_each(const struct lock_waiter, waiter, &waiters, sleeper.link)
 		if (waiter->owner == task->pid && futex_priority(waiter->task) < lent)
 			lent = futex_priority(waiter->task);
 	sched_donate(task, lent);
@@ -73,8 +71,8 @@ static struct lock_waiter *highest_futex_waiter(struct futex_key key)
 {
 	struct lock_waiter *best = NULL;
 
-	list_for_each(struct lock_waiter, waiter, &waiters, link)
-		if (futex_is_same(waiter->key, key) && !waiter->is_woken &&
+	list_for_each(struct lock_waiter, waiter, &waiters, sleeper.link)
+		if (futex_is_same(waiter->key, key) &&
 		    (!best || futex_priority(waiter->task) < futex_priority(best->task)))
 			best = waiter;
 	return best;
@@ -119,14 +117,10 @@ static int lock_wait(struct trap_frame *frame, struct task *owner, uint64_t dead
 
 	futex_hold(&waiter.key);
 	futex_lend(owner);
-	list_append(&waiters, &waiter.link);
 	interrupts_restore(enabled);
-	int result = wait_event_until(&waiter.queue, waiter.is_woken, deadline);
+	int result = sleeper_wait(&waiter.sleeper, &waiters, deadline);
 
-	list_remove(&waiter.link);
 	futex_release(&waiter.key);
-	if (waiter.is_woken)
-		return waiter.has_it ? 0 : -EAGAIN;
 	if (result != -ERESTART)
 		return result;
 	frame->eip -= INT_BYTES;
@@ -160,12 +154,11 @@ static void word_hand_over(struct lock_waiter *to)
 {
 	bool enabled = interrupts_disable();
 
-	to->is_woken = to->has_it = true;
-	list_for_each(struct lock_waiter, waiter, &waiters, link)
+	sleeper_end(&to->sleeper, 0);
+	list_for_each(struct lock_waiter, waiter, &waiters, sleeper.link)
 		if (futex_is_same(waiter->key, to->key))
-			waiter->owner = waiter == to ? 0 : to->task->pid;
+			waiter->owner = to->task->pid;
 	return_futex_loans(to->task);
-	wait_wake(&to->queue);
 	interrupts_restore(enabled);
 }
 
@@ -206,10 +199,7 @@ void futex_owner_died(uint32_t address)
 {
 	struct futex_key key = futex_key(address, 0), private = futex_key(address, FUTEX_PRIVATE);
 
-	list_for_each(struct lock_waiter, waiter, &waiters, link) {
-		if (!futex_is_same(waiter->key, key) && !futex_is_same(waiter->key, private))
-			continue;
-		waiter->is_woken = true;
-		wait_wake(&waiter->queue);
-	}
+	list_for_each_safe(struct lock_waiter, waiter, &waiters, sleeper.link)
+		if (futex_is_same(waiter->key, key) || futex_is_same(waiter->key, private))
+			sleeper_end(&waiter->sleeper, -EAGAIN);
 }

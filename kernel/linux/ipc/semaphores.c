@@ -12,8 +12,8 @@
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 #include "kernel/linux/ipc/keys.h"
+#include "kernel/linux/sleeper.h"
 #include "kernel/linux/time/user_time64.h"
-#include "kernel/task/time.h"
 #include "mm/kmalloc.h"
 #include "mm/pool.h"
 
@@ -37,13 +37,10 @@ struct request {
 	int32_t pid;		 /* of the program */
 };
 
-/* A request that could not be done. It is on the stack of the task that waits, and leaves the list
- * when it has a result. */
-struct sleeper {
-	struct list link;
+/* The task of a request that could not be done sleeps until somebody has a result for it. */
+struct semaphore_sleeper {
+	struct sleeper sleeper; /* first: the two have one address */
 	struct request request;
-	struct wait_queue queue;
-	int result; /* WAITS, until somebody has one for it */
 };
 
 /* The sum of what a program did to one semaphore with SEM_UNDO, negated: its end adds it. There is
@@ -85,21 +82,13 @@ static uint32_t set_get_use(uint32_t *words)
 	return IPC_INFO_WORDS;
 }
 
-/* The result is the call's; the sleeper is in no list from now on. */
-static void end_sleep(struct sleeper *sleeper, int result)
-{
-	sleeper->result = result;
-	list_remove(&sleeper->link);
-	wait_wake(&sleeper->queue);
-}
-
 /* Those that wait get -EIDRM. What was to be undone cannot be any more. */
 static void set_remove(struct ipc *ipc)
 {
 	struct set *set = (struct set *)ipc;
 
 	list_for_each_safe(struct sleeper, sleeper, &set->sleepers, link)
-		end_sleep(sleeper, -EIDRM);
+		sleeper_end(sleeper, -EIDRM);
 	list_for_each_safe(struct undo, undo, &undos, link)
 		if (undo->set == set) {
 			list_remove(&undo->link);
@@ -205,14 +194,14 @@ static int perform_request(struct set *set, struct request *request)
 /* Values have changed. What one sleeper does may be what another waits for. */
 static void serve_sleepers(struct set *set)
 {
-	list_for_each_safe(struct sleeper, sleeper, &set->sleepers, link) {
-		int result = perform_request(set, &sleeper->request);
+	list_for_each_safe(struct semaphore_sleeper, each, &set->sleepers, sleeper.link) {
+		int result = perform_request(set, &each->request);
 
 		if (result == WAITS)
 			continue;
-		end_sleep(sleeper, result);
+		sleeper_end(&each->sleeper, result);
 		if (result == 0)
-			next = list_entry(set->sleepers.next, struct sleeper, link);
+			next = (struct semaphore_sleeper *)set->sleepers.next;
 	}
 }
 
@@ -220,15 +209,10 @@ static void serve_sleepers(struct set *set)
  * A signal ends the wait with -EINTR: semop(2) is never made again. */
 static int semaphore_sleep(struct set *set, const struct request *request, uint64_t deadline)
 {
-	struct sleeper sleeper = { .request = *request, .result = WAITS };
+	struct semaphore_sleeper waiting = { .request = *request };
+	int result = sleeper_wait(&waiting.sleeper, &set->sleepers, deadline);
 
-	list_append(&set->sleepers, &sleeper.link);
-	int error = wait_event_until(&sleeper.queue, sleeper.result != WAITS, deadline);
-
-	if (sleeper.result != WAITS)
-		return sleeper.result;
-	list_remove(&sleeper.link);
-	return error == -ETIMEDOUT ? -EAGAIN : -EINTR;
+	return result == -ETIMEDOUT ? -EAGAIN : result == -ERESTART ? -EINTR : result;
 }
 
 /* Sleeps if the request must wait, and then the set may be gone. 0, -EFBIG, -ENOMEM; -EAGAIN after
@@ -274,11 +258,10 @@ static int semaphore_operate(int32_t id, uint32_t address, uint32_t count, uint6
 static int operate_timed(uint32_t id, uint32_t address, uint32_t count, uint32_t time,
 			 enum time_format format)
 {
-	uint64_t ns = 0;
-	int error = time ? time_from_user(time, format, &ns) : 0;
+	uint64_t deadline;
 
-	return error ? error
-		     : semaphore_operate(id, address, count, time ? time_ns() + ns : WAIT_FOREVER);
+	return deadline_from_user(time, format, &deadline)
+		   ?: semaphore_operate(id, address, count, deadline);
 }
 
 /* The first one is undone first. */
@@ -307,9 +290,9 @@ static int sleepers_of(const struct set *set, uint32_t number, bool for_zero)
 {
 	int count = 0;
 
-	list_for_each(const struct sleeper, sleeper, &set->sleepers, link) {
+	list_for_each(const struct semaphore_sleeper, each, &set->sleepers, sleeper.link) {
 		const struct linux_semaphore_operation *blocked =
-		    &sleeper->request.operations[sleeper->request.blocked];
+		    &each->request.operations[each->request.blocked];
 
 		count += blocked->number == number && (blocked->change == 0) == for_zero;
 	}
