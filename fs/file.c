@@ -35,7 +35,7 @@ struct file *file_create(const struct file_ops *ops, void *private, uint32_t fla
 void file_end(struct file *file)
 {
 	if (file->watches)
-		file->unwatch(file);
+		file_unwatch(file);
 	if (file->ops->release)
 		file->ops->release(file);
 	if (file->forget)

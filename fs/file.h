@@ -65,8 +65,7 @@ struct file {
 	uint32_t mount_errors;		   /* of write-back, that syncfs need not tell it */
 	struct claim *appending; /* in place of `moving` with O_APPEND, or NULL: the inode's */
 	bool is_program;	 /* it is being run */
-	void *watches;		 /* epoll's items of it; with them `unwatch`, before the release */
-	void (*unwatch)(struct file *file);
+	struct watch *watches;	 /* epoll's items of it */
 };
 
 /* An access mode of O_ACCMODE is neither. */
@@ -86,6 +85,9 @@ struct file *file_create(const struct file_ops *ops, void *private, uint32_t fla
 /* Frees a file to which nobody refers any more. A caller that uses a file for longer than one call
  * adds a reference to it, and releases that. */
 void file_end(struct file *file);
+
+/* epoll's items of a file that ends go with it. */
+void file_unwatch(struct file *file) OPTIONAL;
 
 static inline void file_release(struct file *file)
 {

@@ -105,20 +105,18 @@ static uint32_t join_queues(struct watch *item, uint32_t wanted)
 /* With interrupts disabled. */
 static void watch_remove(struct watch *item)
 {
-	struct watch *before = item->file->watches;
+	struct watch **at = &item->file->watches;
 
-	while (before != item && before->next != item)
-		before = before->next;
-	if (before == item)
-		item->file->watches = item->next;
-	before->next = item->next;
+	while (*at != item)
+		at = &(*at)->next;
+	*at = item->next;
 	list_remove(&item->link);
 	leave_queues(item);
 	pool_free(&items, item);
 }
 
 /* The last reference to a file is gone. */
-static void epoll_unwatch(struct file *file)
+void file_unwatch(struct file *file)
 {
 	bool enabled = interrupts_disable();
 
@@ -133,7 +131,6 @@ static void watch_attach(struct epoll *epoll, struct watch *item)
 	item->epoll = epoll;
 	item->next = item->file->watches;
 	item->file->watches = item;
-	item->file->unwatch = epoll_unwatch;
 	join_queues(item, 0);
 	list_append(&epoll->items, &item->link);
 }
@@ -237,8 +234,8 @@ SYSCALL(329, sys_epoll_create1, "x", epoll_create(frame->ebx))
 
 /* ---- what it watches ---- */
 
-/* Of the chains of epolls that begin with this one and lead up, to those that watch it, or down:
- * the longest one's length, and how many they are. Longer than NESTED it is not looked at. */
+/* Of the chains of epolls that begin with one and lead up, to those that watch it, or down: the
+ * longest one's length, and how many they are. Longer than NESTED it is not looked at. */
 struct chains {
 	uint32_t length, paths;
 };
@@ -250,25 +247,17 @@ static void add_chains(struct chains *to, struct chains more)
 	to->paths += more.paths;
 }
 
-/* Through the epolls that watch this one. */
-static struct chains chains_up(const struct epoll *epoll, uint32_t limit)
+/* Through the epolls that watch this one. If it is to watch one of them itself, that is a circle: a
+ * chain without an end. */
+static struct chains chains_up(const struct epoll *epoll, const struct epoll *to_watch,
+			       uint32_t limit)
 {
-	struct chains chains = { 1, 1 };
+	struct chains chains = { epoll == to_watch ? NESTED : 1, 1 };
+	const struct watch *item = limit ? epoll->file->watches : NULL;
 
-	for (const struct watch *item = limit ? epoll->file->watches : NULL; item;
-	     item = item->next)
-		add_chains(&chains, chains_up(item->epoll, limit - 1));
+	for (; item; item = item->next)
+		add_chains(&chains, chains_up(item->epoll, to_watch, limit - 1));
 	return chains;
-}
-
-static bool is_below(const struct epoll *epoll, const struct epoll *sought)
-{
-	bool found = epoll == sought;
-
-	list_for_each(const struct watch, item, &epoll->items, link)
-		if (!found && item->file->ops == &epoll_ops)
-			found = is_below(item->file->private, sought);
-	return found;
 }
 
 /* Through those that it watches. */
@@ -282,13 +271,12 @@ static struct chains chains_down(const struct epoll *epoll, uint32_t limit)
 	return chains;
 }
 
-/* A look at an epoll looks at all below it, once for each way there, which must not take long. A
- * circle would be a chain without an end. */
+/* A look at an epoll looks at all below it, once for each way there, which must not take long. */
 static int nesting_error(const struct epoll *epoll, const struct epoll *watched)
 {
-	struct chains up = chains_up(epoll, NESTED), down = chains_down(watched, NESTED);
+	struct chains up = chains_up(epoll, watched, NESTED), down = chains_down(watched, NESTED);
 
-	if (up.length + down.length > NESTED || is_below(watched, epoll))
+	if (up.length + down.length > NESTED)
 		return -ELOOP;
 	return up.paths * down.paths > PATHS ? -EINVAL : 0;
 }
