@@ -134,7 +134,11 @@ static int futex_requeue(const struct trap_frame *frame, bool compares)
 /* FUTEX_WAKE_OP has all of this in one word: 4 bits for what is done, 4 for what is compared, and a
  * signed number of 12 bits for each. */
 enum { SET, ADD, OR, AND_NOT, XOR };
-enum { EQUAL, NOT_EQUAL, LESS, AT_MOST, MORE, AT_LEAST };
+
+/* The comparisons ==, !=, <, <=, >, >=: whether each holds of a smaller word (1), of an equal one
+ * (2) and of a greater one (4). */
+static const uint8_t comparisons[] = { 2, 5, 1, 3, 4, 6 };
+
 #define IS_SHIFT 0x80000000u /* the number is which bit is meant */
 
 static int32_t signed_bits(uint32_t order, unsigned first)
@@ -145,7 +149,7 @@ static int32_t signed_bits(uint32_t order, unsigned first)
 /* Are its operation and its comparison some that there are? */
 static bool is_known(uint32_t order)
 {
-	return (order >> 28 & 7) <= XOR && (order >> 24 & 15) <= AT_LEAST;
+	return (order >> 28 & 7) <= XOR && (order >> 24 & 15) < sizeof(comparisons);
 }
 
 /* The word after the operation. */
@@ -172,20 +176,9 @@ static uint32_t wake_op_changed(uint32_t word, uint32_t order)
 static bool wake_op_holds(int32_t word, uint32_t order)
 {
 	int32_t number = signed_bits(order, 0);
+	unsigned relation = word < number ? 1 : word == number ? 2 : 4;
 
-	switch (order >> 24 & 15) {
-	case EQUAL:
-		return word == number;
-	case NOT_EQUAL:
-		return word != number;
-	case LESS:
-		return word < number;
-	case AT_MOST:
-		return word <= number;
-	case MORE:
-		return word > number;
-	}
-	return word >= number;
+	return comparisons[order >> 24 & 15] & relation;
 }
 
 /* In one step: with interrupts disabled neither copy sleeps. If one of them would have to, the page
