@@ -57,32 +57,24 @@ static uint32_t poll_look(uint32_t descriptor, uint32_t wanted, struct poll_tabl
 }
 
 /* Joins the files' queues, scans, and waits until one of them is woken, which need not mean that a
- * file is ready. 0: it was woken for nothing. */
-static int wait_once(poll_scanner *scan, void *context, struct poll_table *table, uint64_t deadline)
-{
-	table->count = 0;
-	int result = scan(context, table);
-	int error = result ? 0 : wait_any(table->waiters, table->count, deadline);
-
-	while (table->count > 0)
-		wait_leave(&table->waiters[--table->count]);
-	while (table->held > 0)
-		file_release(table->files[--table->held]);
-	if (error == -ETIMEDOUT)
-		return scan(context, NULL);
-	return error ? -ERESTART_SLEEP : result;
-}
-
-/* Scans until something is ready, or until the deadline. */
+ * file is ready: then all of this again, until the deadline. */
 static int wait_until(poll_scanner *scan, void *context, struct poll_table *table,
 		      uint64_t deadline)
 {
-	int result;
+	int result, error;
 
-	do
-		result = wait_once(scan, context, table, deadline);
-	while (result == 0 && (deadline == WAIT_FOREVER || time_ns() < deadline));
-	return result;
+	do {
+		table->count = 0;
+		result = scan(context, table);
+		error = result ? 0 : wait_any(table->waiters, table->count, deadline);
+		while (table->count > 0)
+			wait_leave(&table->waiters[--table->count]);
+		while (table->held > 0)
+			file_release(table->files[--table->held]);
+	} while (!result && !error);
+	if (error == -ETIMEDOUT)
+		return scan(context, NULL);
+	return error ? -ERESTART_SLEEP : result;
 }
 
 int poll_wait_for(poll_scanner *scan, void *context, uint32_t count, uint64_t deadline)
@@ -220,23 +212,17 @@ static int scan_select(void *context, struct poll_table *table)
 	return total;
 }
 
-/* A set at address 0 is empty. */
-static int fetch_sets(struct select_request *request)
+/* Fetches the program's sets, or gives it those of what is ready in place of them. A set at address
+ * 0 is empty. */
+static int move_sets(struct select_request *request, bool gives)
 {
-	for (unsigned i = 0; i < SETS; i++)
-		if (request->set[i] &&
-		    copy_from_user(request->wanted[i], request->set[i], set_bytes(request)))
-			return -EFAULT;
-	return 0;
-}
+	for (unsigned i = 0; i < SETS; i++) {
+		uint32_t address = request->set[i], size = address ? set_bytes(request) : 0;
 
-/* The sets of what is ready replace those of the program. */
-static int give_sets(struct select_request *request)
-{
-	for (unsigned i = 0; i < SETS; i++)
-		if (request->set[i] &&
-		    copy_to_user(request->set[i], request->ready[i], set_bytes(request)))
+		if (gives ? copy_to_user(address, request->ready[i], size)
+			  : copy_from_user(request->wanted[i], address, size))
 			return -EFAULT;
+	}
 	return 0;
 }
 
@@ -250,15 +236,10 @@ static int select_until(struct file *unused, const struct trap_frame *frame, uin
 
 	if ((int32_t)frame->ebx < 0)
 		return -EINVAL;
-	int error = fetch_sets(&request);
+	int result = move_sets(&request, false)
+			 ?: poll_wait_for(scan_select, &request, request.count, deadline);
 
-	if (error)
-		return error;
-	int result = poll_wait_for(scan_select, &request, request.count, deadline);
-
-	if (result >= 0)
-		error = give_sets(&request);
-	return error ? error : result;
+	return result < 0 ? result : move_sets(&request, true) ?: result;
 }
 
 /* ---- times and masks ---- */
