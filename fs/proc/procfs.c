@@ -36,18 +36,17 @@
 #define ENTRIES	    256u	/* the most in all directories */
 #define DESCRIPTORS 0x80000000u /* numbers of the descriptors' inodes begin here */
 
-static bool next_program(const struct procfs_node *directory, struct procfs_object *object);
-static bool next_thread_of(const struct procfs_node *directory, struct procfs_object *object);
+static bool next_task(const struct procfs_node *directory, struct procfs_object *object);
 
 static struct pool inodes = POOL_INITIALIZER(struct procfs_inode);
 static struct procfs_tree proc = { { .type = "proc" }, "/proc", .magic = 0x9fa0 };
 
 /* What is fixed: a program's directory in the root, then its threads' in `task`. */
-static struct procfs_entry threads, thread = { .each = next_thread_of, .parent = &threads };
+static struct procfs_entry threads, thread = { .each = next_task, .parent = &threads };
 static struct procfs_entry threads = { "task", .parent = &procfs_task, .children = &thread,
 				       .number = ROOT + 2 };
 struct procfs_entry procfs_task = {
-	.each = next_program, .parent = &procfs_root, .children = &threads, .number = ROOT + 1
+	.each = next_task, .parent = &procfs_root, .children = &threads, .number = ROOT + 1
 };
 struct procfs_entry procfs_root = { .tree = &proc, .children = &procfs_task, .number = ROOT };
 
@@ -258,11 +257,12 @@ int32_t procfs_program(const struct task *task)
 	return leader ? leader->task->pid : task->pid;
 }
 
-/* The lowest pid from object->number on of a program's tasks, or (0) of all programs. /proc/TID is
- * not listed, but is there (proc(5)). */
-static bool next_task(int32_t program, struct procfs_object *object)
+/* The lowest pid from object->number on: in /proc of all programs, below /proc/PID of that
+ * program's tasks. /proc/TID is not listed, but is there (proc(5)). */
+static bool next_task(const struct procfs_node *directory, struct procfs_object *object)
 {
 	uint32_t found = UINT32_MAX;
+	int32_t program = directory->pid; /* 0: all */
 
 	for (const struct task *task = task_next(NULL); task; task = task_next(task)) {
 		uint32_t pid = task->pid;
@@ -276,16 +276,6 @@ static bool next_task(int32_t program, struct procfs_object *object)
 	}
 	object->number = found;
 	return found != UINT32_MAX;
-}
-
-static bool next_program(const struct procfs_node *directory, struct procfs_object *object)
-{
-	return next_task(0, object);
-}
-
-static bool next_thread_of(const struct procfs_node *directory, struct procfs_object *object)
-{
-	return next_task(directory->pid, object);
 }
 
 /* ---- links ---- */
