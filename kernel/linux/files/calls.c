@@ -39,6 +39,17 @@ struct file *file_of_pool(struct anonymous *kind, const struct file_ops *ops, st
 	return file;
 }
 
+int descriptor_of_pool(struct anonymous *kind, const struct file_ops *ops, struct pool *pool,
+		       const void *initial, uint32_t flags)
+{
+	struct file *file = file_of_pool(kind, ops, pool, O_RDWR | (flags & O_NONBLOCK));
+
+	if (!file)
+		return -ENOMEM;
+	memcpy(file->private, initial, pool->size);
+	return descriptor_add(file, flags);
+}
+
 /* What moves some bytes between a file and memory, at an offset that it may ignore. */
 typedef int transfer_call(struct file *file, struct buffer *buffer, uint64_t offset);
 

@@ -40,6 +40,11 @@ static inline int call_file(const struct file *file, inode_call *call, uint32_t 
 struct file *file_of_pool(struct anonymous *kind, const struct file_ops *ops, struct pool *pool,
 			  uint32_t flags);
 
+/* Gives the program a descriptor of such a file, whose private data is a copy of *initial. The
+ * flags that count are O_NONBLOCK and O_CLOEXEC. */
+int descriptor_of_pool(struct anonymous *kind, const struct file_ops *ops, struct pool *pool,
+		       const void *initial, uint32_t flags);
+
 #define FEW_VECTORS 8u /* need no page of their own, as Linux's UIO_FASTIOV */
 
 /* A program's list of pieces of its memory: a copy, which was checked and stays as it was. */

@@ -103,19 +103,11 @@ static const struct file_ops event_ops = {
 static int event_create(uint32_t count, uint32_t flags)
 {
 	static struct anonymous kind = { .kind = "[eventfd]" };
+	const struct event_counter event = { count, .is_semaphore = flags & EFD_SEMAPHORE };
 
 	if (flags & ~(EFD_SEMAPHORE | O_NONBLOCK | O_CLOEXEC))
 		return -EINVAL;
-	struct file *file =
-	    file_of_pool(&kind, &event_ops, &event_pool, O_RDWR | (flags & O_NONBLOCK));
-
-	if (!file)
-		return -ENOMEM;
-	struct event_counter *event = file->private;
-
-	event->count = count;
-	event->is_semaphore = flags & EFD_SEMAPHORE;
-	return descriptor_add(file, flags);
+	return descriptor_of_pool(&kind, &event_ops, &event_pool, &event, flags);
 }
 
 SYSCALL(323, sys_eventfd, "d", event_create(frame->ebx, 0))

@@ -94,16 +94,14 @@ static int signal_file(struct file *held, const struct trap_frame *frame, uint32
 
 	if (error)
 		return error;
-	bool is_new = frame->ebx == -1u;
-	struct file *file =
-	    is_new ? file_of_pool(&kind, &signal_ops, &pool, O_RDWR | (flags & O_NONBLOCK)) : held;
+	const struct signal_file new = { set & ~SIGNALS_FIXED };
 
-	if (!file)
-		return is_new ? -ENOMEM : -EBADF;
-	if (file->ops != &signal_ops)
-		return -EINVAL;
-	((struct signal_file *)file->private)->set = set & ~SIGNALS_FIXED;
-	return is_new ? descriptor_add(file, flags) : (int)frame->ebx;
+	if (frame->ebx == -1u)
+		return descriptor_of_pool(&kind, &signal_ops, &pool, &new, flags);
+	if (!held || held->ops != &signal_ops)
+		return held ? -EINVAL : -EBADF;
+	*(struct signal_file *)held->private = new;
+	return frame->ebx;
 }
 
 SYSCALL_FILE(321, sys_signalfd, "fpd", signal_file(file_opened(file), frame, 0))

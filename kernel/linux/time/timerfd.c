@@ -53,16 +53,11 @@ SYSCALL_DEFINE(322, sys_timerfd_create, "dx")
 {
 	static struct anonymous kind = { .kind = "[timerfd]" };
 	uint32_t clock = frame->ebx, flags = frame->ecx;
+	const struct timer_file file = { .timer.is_of_the_day = clock == CLOCK_REALTIME };
 
 	if (flags & ~(O_NONBLOCK | O_CLOEXEC) || !interval_timer_has_clock(clock))
 		return -EINVAL;
-	struct file *file =
-	    file_of_pool(&kind, &timer_ops, &timer_files, O_RDWR | (flags & O_NONBLOCK));
-
-	if (!file)
-		return -ENOMEM;
-	((struct timer_file *)file->private)->timer.is_of_the_day = clock == CLOCK_REALTIME;
-	return descriptor_add(file, flags);
+	return descriptor_of_pool(&kind, &timer_ops, &timer_files, &file, flags);
 }
 
 /* The descriptor's timer, or NULL; -EINVAL for another file, -EBADF for none. */
