@@ -74,7 +74,7 @@ static int receive_from(struct socket *socket, const struct trap_frame *frame)
 	if (!result)
 		result = socket_receive(socket, &transfer);
 	if (result >= 0 && frame->edi &&
-	    give_sized(frame->edi, frame->ebp, &from.text, from.length) != 0)
+	    give_sized(frame->edi, frame->ebp, &from.text, from.length, false) != 0)
 		return -EFAULT;
 	return result;
 }
@@ -151,17 +151,6 @@ static int give_peer_name(struct socket *socket, const struct trap_frame *frame)
 				    : -ENOTCONN;
 }
 
-/* As give_sized, but says how much of the value the program has got. */
-static int give_option(const struct trap_frame *frame, const void *value, uint32_t size)
-{
-	int32_t room;
-
-	if (copy_from_user(&room, frame->edi, sizeof(room)) != 0)
-		return -EFAULT;
-	size = room >= 0 && (uint32_t)room < size ? (uint32_t)room : size;
-	return give_sized(frame->esi, frame->edi, value, size);
-}
-
 /* Options of a socket that have an answer: the others are refused. */
 static int get_socket_option(struct socket *socket, const struct trap_frame *frame)
 {
@@ -181,10 +170,11 @@ static int get_socket_option(struct socket *socket, const struct trap_frame *fra
 	int32_t peer[3] = { socket->peer_pid, user, user };
 
 	if (frame->edx == SO_PEERCRED) /* process, user, group */
-		return give_option(frame, peer, sizeof(peer));
+		return give_sized(frame->esi, frame->edi, peer, sizeof(peer), true);
 	for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		if (frame->edx == known[i][0])
-			return give_option(frame, &known[i][1], sizeof(uint32_t));
+			return give_sized(frame->esi, frame->edi, &known[i][1], sizeof(uint32_t),
+					  true);
 	return -ENOPROTOOPT;
 }
 

@@ -117,7 +117,7 @@ int socket_bind(struct socket *socket, const struct trap_frame *frame)
 	return 0;
 }
 
-int give_sized(uint32_t address, uint32_t length, const void *value, uint32_t size)
+int give_sized(uint32_t address, uint32_t length, const void *value, uint32_t size, bool tells_cut)
 {
 	uint32_t room;
 
@@ -125,9 +125,10 @@ int give_sized(uint32_t address, uint32_t length, const void *value, uint32_t si
 		return -EFAULT;
 	if ((int32_t)room < 0)
 		return -EINVAL;
-	int error = give(address, value, room < size ? room : size);
+	uint32_t given = room < size ? room : size;
 
-	return error ? error : give(length, &size, sizeof(size));
+	return give(address, value, given)
+		   ?: give(length, tells_cut ? &given : &size, sizeof(size));
 }
 
 int socket_give_name(const struct socket_name *name, uint32_t address, uint32_t length)
@@ -135,5 +136,5 @@ int socket_give_name(const struct socket_name *name, uint32_t address, uint32_t 
 	static const struct socket_name none = { { .family = AF_UNIX }, sizeof(uint16_t) };
 
 	name = name->length ? name : &none;
-	return give_sized(address, length, &name->text, name->length);
+	return give_sized(address, length, &name->text, name->length, false);
 }

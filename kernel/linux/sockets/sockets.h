@@ -84,8 +84,9 @@ int socket_find(const struct socket_name *name, struct socket **found);
 /* Gives a name to the program, as getsockname does; of length 0: that there is none. */
 int socket_give_name(const struct socket_name *name, uint32_t address, uint32_t length);
 
-/* Gives a value, cut to the room that the word at `length` says, which then is its size. */
-int give_sized(uint32_t address, uint32_t length, const void *value, uint32_t size);
+/* Gives a value, cut to the room that the word at `length` says; the word then is the whole value's
+ * size, or (tells_cut) that of what was given. */
+int give_sized(uint32_t address, uint32_t length, const void *value, uint32_t size, bool tells_cut);
 
 /* ---- message.c: what is sent and received ---- */
 
