@@ -50,13 +50,10 @@ static uint32_t threads_of(const struct task *task)
 	return count;
 }
 
-/* The pid of the parent's program; 0 for what the kernel has started. */
+/* The pid of the program's parent; 0 for what the kernel has started. */
 static int parent_pid(const struct task *task)
 {
-	const struct process *leader = process_of(task)->leader;
-	const struct process *parent = leader ? leader->parent : NULL;
-
-	return parent ? parent->task->pid : 0;
+	return process_parent_pid(process_of(task)->leader);
 }
 
 /* Bytes of areas, and of those that are in memory. */

@@ -118,8 +118,7 @@ static void describe_error(uint32_t vector, uint32_t error, char *text, size_t s
 		describe_selector(error, text, size);
 	else
 		snprintk(text, size, "%s",
-			 exceptions[vector].meaning ? exceptions[vector].meaning
-						    : "no processor we know raises this");
+			 exceptions[vector].meaning ?: "no processor we know raises this");
 }
 
 void trap_panic(const struct trap_frame *frame, const char *format, ...)

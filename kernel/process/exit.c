@@ -38,10 +38,9 @@ static bool has_keeper(const struct process *process)
 /* No process outside the group could continue it, so the terminal must not stop it (POSIX). */
 bool process_group_is_orphaned(const struct process *member)
 {
-	for (const struct process *process = process_next(NULL); process;
-	     process = process_next(process))
-		if (process->pgrp == member->pgrp && process->task->life != TASK_ZOMBIE &&
-		    has_keeper(process))
+	for (const struct process *each = process_next(NULL); each; each = process_next(each))
+		if (each->pgrp == member->pgrp && each->task->life != TASK_ZOMBIE &&
+		    has_keeper(each))
 			return false;
 	return true;
 }

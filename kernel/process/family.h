@@ -31,6 +31,12 @@ static inline bool process_is_program(const struct process *process)
 	return process->task->space || process->task->life == TASK_ZOMBIE;
 }
 
+/* The pid of a process's parent; 0 for what the kernel has started, and for NULL. */
+static inline int32_t process_parent_pid(const struct process *process)
+{
+	return process && process->parent ? process->parent->task->pid : 0;
+}
+
 /* Makes a process for a task that has none, in a group and a session of its own. It is freed with
  * the task. */
 struct process *process_create(struct task *task);

@@ -80,11 +80,9 @@ static void out_of_memory(void)
 
 static void tell(int error, uint32_t address)
 {
-	struct signal_cause cause = { .code = error == -EACCES ? SEGV_ACCERR : SEGV_MAPERR };
+	int32_t code = error == -EIO ? BUS_ADRERR : error == -EACCES ? SEGV_ACCERR : SEGV_MAPERR;
+	const struct signal_cause cause = { .code = code, .address = address };
 
-	cause.address = address;
-	if (error == -EIO)
-		cause.code = BUS_ADRERR;
 	signal_force(error == -EIO ? SIGBUS : SIGSEGV, &cause);
 }
 

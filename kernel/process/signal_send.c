@@ -169,14 +169,13 @@ unsigned signal_send_group_cause(int32_t pgrp, int signal, const struct signal_c
 {
 	unsigned count = 0;
 
-	for (struct process *process = process_next(NULL); process;
-	     process = process_next(process)) {
-		bool is_other = process->task->pid != INIT && process->task != current;
-		bool is_meant = pgrp == -1 ? is_other : process->pgrp == pgrp;
+	for (struct process *each = process_next(NULL); each; each = process_next(each)) {
+		bool is_other = each->task->pid != INIT && each->task != current;
+		bool is_meant = pgrp == -1 ? is_other : each->pgrp == pgrp;
 
-		if (!is_meant || !process_is_program(process))
+		if (!is_meant || !process_is_program(each))
 			continue;
-		signal_send_cause(process, signal, cause);
+		signal_send_cause(each, signal, cause);
 		count++;
 	}
 	return count;

@@ -63,12 +63,7 @@ static int wait_for_child(const struct trap_frame *frame, uint32_t usage)
 CALL(sys_waitpid, wait_for_child(frame, 0))
 CALL(sys_wait4, wait_for_child(frame, frame->esi))
 
-static int sys_getppid(struct trap_frame *frame)
-{
-	const struct process *parent = current->process->leader->parent;
-
-	return parent ? parent->task->pid : 0;
-}
+CALL(sys_getppid, process_parent_pid(current->process->leader))
 
 /* Orphans below this process become its children, not init's. */
 static int sys_prctl(struct trap_frame *frame)
@@ -84,9 +79,8 @@ static int sys_prctl(struct trap_frame *frame)
 /* Groups have no structure of their own: one is there as long as it has a member. */
 static bool is_group_in_session(int32_t pgrp, int32_t session)
 {
-	for (const struct process *process = process_next(NULL); process;
-	     process = process_next(process))
-		if (process->pgrp == pgrp && process->session == session)
+	for (const struct process *each = process_next(NULL); each; each = process_next(each))
+		if (each->pgrp == pgrp && each->session == session)
 			return true;
 	return false;
 }

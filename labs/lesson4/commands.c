@@ -12,10 +12,10 @@
 #include "fs/tty/tty.h"
 #include "kernel/lib/divide.h"
 #include "kernel/process/exec.h"
+#include "kernel/process/family.h"
 #include "kernel/report/monitor.h"
 #include "kernel/report/printk.h"
 #include "kernel/task/sched.h"
-#include "kernel/process/process.h"
 #include "kernel/task/time.h"
 #include "labs/lesson4/programs.h"
 
@@ -29,14 +29,6 @@ static int run_run(int count, char **words)
 	return exec_report(words[1], status);
 }
 
-/* 0 for threads of the kernel, and for the first process. */
-static int32_t parent_of(const struct task *task)
-{
-	const struct process *parent = task->process ? task->process->parent : NULL;
-
-	return parent ? parent->task->pid : 0;
-}
-
 /* Processor time is counted in TSC cycles, and shown in milliseconds. The letters are those of ps:
  * runs, sleeps, blocked, stopped, zombie. */
 static int run_threads(int count, char **words)
@@ -45,7 +37,7 @@ static int run_threads(int count, char **words)
 
 	printk("  pid ppid      ms nice name\n");
 	for (const struct task *task = task_next(NULL); task; task = task_next(task))
-		printk("%5d %4d %7u %4d %c %s\n", task->pid, parent_of(task),
+		printk("%5d %4d %7u %4d %c %s\n", task->pid, process_parent_pid(task->process),
 		       (uint32_t)divide64(task->schedule.total, time_tsc_khz(), NULL),
 		       task->schedule.nice, lives[task->life], task->name);
 	return 0;
