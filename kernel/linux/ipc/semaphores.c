@@ -144,14 +144,6 @@ static int make_undos(struct set *set, const struct request *request)
 	return 0;
 }
 
-/* A value was set: what was done before cannot be undone. The notes stay, for those who sleep. */
-static void forget_changes(const struct set *set, uint32_t number)
-{
-	list_for_each(struct undo, undo, &undos, link)
-		if (undo->set == set && undo->number == number)
-			undo->change = 0;
-}
-
 /* ---- operations ---- */
 
 /* Does operation `index` with sign 1, or takes it back with -1. 0, WAITS; -EAGAIN (IPC_NOWAIT), or
@@ -299,17 +291,30 @@ static int sleepers_of(const struct set *set, uint32_t number, bool for_zero)
 	return count;
 }
 
-/* SETVAL: no program undoes what it did to this one before. */
+/* Sets a value: what was done before cannot be undone. The notes stay, for those who sleep. */
+static void note_value(struct set *set, uint32_t number, int32_t value)
+{
+	set->semaphores[number] = (struct semaphore){ value, calling_pid() };
+	list_for_each(struct undo, undo, &undos, link)
+		if (undo->set == set && undo->number == number)
+			undo->change = 0;
+}
+
+/* Values were set: those who sleep look at them. */
+static int end_change(struct set *set)
+{
+	ipc_note_change(&sets, &set->ipc);
+	serve_sleepers(set);
+	return 0;
+}
+
+/* SETVAL. */
 static int set_value(struct set *set, uint32_t number, int32_t value)
 {
 	if (value < 0 || value > SEM_VALUE_MAX)
 		return -ERANGE;
-	forget_changes(set, number);
-	set->semaphores[number].value = value;
-	set->semaphores[number].pid = calling_pid();
-	ipc_note_change(&sets, &set->ipc);
-	serve_sleepers(set);
-	return 0;
+	note_value(set, number, value);
+	return end_change(set);
 }
 
 /* Commands of one semaphore of the set. None of them sleeps. */
@@ -328,40 +333,37 @@ static int control_one(struct set *set, uint32_t number, uint32_t command, uint3
 	return sleepers_of(set, number, command == GETZCNT);
 }
 
-/* All values as a program has them, from or to a copy of `count` of them. */
-static int move_values(int32_t id, uint32_t address, uint16_t *values, uint32_t count, bool gives)
+/* GETALL, by a copy of the values. */
+static int give_values(const struct set *set, uint32_t address, uint16_t *values)
 {
-	uint32_t size = count * sizeof(values[0]);
+	for (uint32_t i = 0; i < set->ipc.size; i++)
+		values[i] = set->semaphores[i].value;
+	return give(address, values, set->ipc.size * sizeof(values[0]));
+}
 
-	if (!gives && copy_from_user(values, address, size) != 0)
+/* SETALL. The set is found by its id again, because a copy that sleeps comes first; a set never
+ * changes its size, and an id is not given again soon. */
+static int take_values(int32_t id, uint32_t address, uint16_t *values, uint32_t count)
+{
+	if (copy_from_user(values, address, count * sizeof(values[0])) != 0)
 		return -EFAULT;
 	for (uint32_t i = 0; i < count; i++)
-		if (!gives && values[i] > SEM_VALUE_MAX)
+		if (values[i] > SEM_VALUE_MAX)
 			return -ERANGE;
 	struct set *set = (struct set *)ipc_find(&sets, id);
 
-	if (!set)
-		return -EIDRM;
-	for (uint32_t i = 0; i < count && gives; i++)
-		values[i] = set->semaphores[i].value;
-	if (gives)
-		return give(address, values, size);
-	for (uint32_t i = 0; i < count; i++) {
-		set->semaphores[i] = (struct semaphore){ values[i], calling_pid() };
-		forget_changes(set, i);
-	}
-	ipc_note_change(&sets, &set->ipc);
-	serve_sleepers(set);
-	return 0;
+	for (uint32_t i = 0; set && i < count; i++)
+		note_value(set, i, values[i]);
+	return set ? end_change(set) : -EIDRM;
 }
 
-/* GETALL and SETALL. The set is found by its id again, because a copy that sleeps comes first; a
- * set never changes its size, and an id is not given again soon. */
 static int move_all_values(const struct set *set, uint32_t address, bool gives)
 {
-	uint16_t *values = kmalloc(set->ipc.size * sizeof(*values));
-	int result =
-	    values ? move_values(set->ipc.id, address, values, set->ipc.size, gives) : -ENOMEM;
+	uint32_t count = set->ipc.size;
+	uint16_t *values = kmalloc(count * sizeof(*values));
+	int result = !values ? -ENOMEM
+		     : gives ? give_values(set, address, values)
+			     : take_values(set->ipc.id, address, values, count);
 
 	kfree(values);
 	return result;

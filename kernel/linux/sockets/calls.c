@@ -79,26 +79,20 @@ static int receive_from(struct socket *socket, const struct trap_frame *frame)
 	return result;
 }
 
-/* struct msghdr, and the memory that it names; vectors_release follows in any case. */
-static int message_from_user(uint32_t address, struct linux_message *message,
-			     struct vectors *vectors)
+/* struct msghdr, and a transfer of the memory that it names: the first piece is empty, the vectors
+ * follow it. vectors_release follows in any case. */
+static int message_from_user(const struct trap_frame *frame, struct linux_message *message,
+			     struct vectors *vectors, struct transfer *transfer)
 {
-	if (copy_from_user(message, address, sizeof(*message)) != 0)
+	if (copy_from_user(message, frame->ecx, sizeof(*message)) != 0)
 		return -EFAULT;
 	if (message->count > VECTORS_MAX)
 		return -EMSGSIZE;
-	return vectors_from_user(vectors, message->vectors, message->count);
-}
+	int error = vectors_from_user(vectors, message->vectors, message->count);
 
-/* The first piece is empty: the vectors follow it. */
-static struct transfer transfer_of_message(struct linux_message *message,
-					   const struct vectors *vectors, uint32_t flags)
-{
-	struct transfer transfer =
-	    transfer_of(buffer_of_user(0, 0), vectors->list, vectors->total, flags);
-
-	transfer.control = message;
-	return transfer;
+	*transfer = transfer_of(buffer_of_user(0, 0), vectors->list, vectors->total, frame->edx);
+	transfer->control = message;
+	return error;
 }
 
 /* sendmsg(2). */
@@ -106,8 +100,8 @@ static int send_message_call(struct socket *socket, const struct trap_frame *fra
 {
 	struct linux_message message;
 	struct vectors vectors CLEANUP(vectors_release) = { .list = NULL };
-	int error = message_from_user(frame->ecx, &message, &vectors);
-	struct transfer transfer = transfer_of_message(&message, &vectors, frame->edx);
+	struct transfer transfer;
+	int error = message_from_user(frame, &message, &vectors, &transfer);
 
 	return error ?: send_transfer(socket, &transfer, message.name, message.name_length);
 }
@@ -117,15 +111,18 @@ static int receive_message_call(struct socket *socket, const struct trap_frame *
 {
 	struct linux_message message;
 	struct vectors vectors CLEANUP(vectors_release) = { .list = NULL };
-	int result = message_from_user(frame->ecx, &message, &vectors);
-	struct transfer transfer = transfer_of_message(&message, &vectors, frame->edx);
+	struct transfer transfer;
 	struct socket_name from;
+	int error = message_from_user(frame, &message, &vectors, &transfer);
+
+	if (error)
+		return error;
 	uint32_t control = message.control, room = message.name ? message.name_length : 0;
 
 	from.length = message.flags = 0;
 	transfer.name = message.name ? &from : NULL;
-	if (!result)
-		result = socket_receive(socket, &transfer);
+	int result = socket_receive(socket, &transfer);
+
 	if (result < 0)
 		return result;
 	if (give(message.name, &from.text, from.length < room ? from.length : room) != 0)
