@@ -17,18 +17,14 @@
  */
 #include "fs/proc/procfs.h"
 
-#include "fs/file.h"
-#include "fs/files.h"
 #include "fs/path_page.h"
 #include "fs/vfs/mounting.h"
 #include "fs/vfs/names.h"
 #include "fs/vfs/path.h"
 #include "fs/vfs/vfs.h"
-#include "kernel/lib/errno.h"
 #include "kernel/process/family.h"
 #include "kernel/report/panic.h"
 #include "kernel/report/printk.h"
-#include "mm/page_alloc.h"
 #include "mm/pool.h"
 
 #define ROOT	    1u		/* the number of a root's inode, as Linux has it */

@@ -5,8 +5,6 @@
 #include "fs/cache/bcache.h"
 #include "fs/disk/ext_inode.h"
 #include "fs/proc/procfs.h"
-#include "kernel/lib/errno.h"
-#include "mm/page_cache.h"
 
 static int drop_caches(const void *unused, const char *line)
 {

@@ -14,7 +14,6 @@
 #include "fs/proc/procfs.h"
 #include "kernel/lib/divide.h"
 #include "kernel/lib/errno.h"
-#include "kernel/lib/string.h"
 #include "kernel/task/time.h"
 
 #define PEERS 16u

@@ -2,7 +2,6 @@
  * /proc/objects, which Linux does not have: how many structures of each kind are allocated, so that
  * a leak is visible.
  */
-#include "fs/file.h"
 #include "fs/pipe.h"
 #include "fs/proc/procfs.h"
 #include "fs/ram/ramfs.h"

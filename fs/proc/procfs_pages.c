@@ -4,7 +4,6 @@
  */
 #include "fs/proc/procfs.h"
 #include "fs/ram/ramfs.h"
-#include "kernel/cpu/interrupts.h"
 #include "mm/page_alloc.h"
 #include "mm/slab.h"
 #include "mm/zones.h"

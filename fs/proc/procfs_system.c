@@ -11,7 +11,6 @@
  */
 #include <cpuid.h>
 
-#include "fs/file.h"
 #include "fs/proc/procfs.h"
 #include "fs/ram/ramfs.h"
 #include "fs/vfs/mounts.h"

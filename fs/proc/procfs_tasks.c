@@ -17,7 +17,6 @@
 #include "kernel/abi/file.h"
 #include "kernel/lib/divide.h"
 #include "kernel/process/family.h"
-#include "mm/page_alloc.h"
 #include "mm/space_map.h"
 
 #define STRINGS_ORDER 5 /* pages: all that exec takes */

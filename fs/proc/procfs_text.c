@@ -10,7 +10,6 @@
 #include "fs/proc/procfs_text.h"
 
 #include "fs/file.h"
-#include "kernel/lib/errno.h"
 #include "kernel/report/printk.h"
 #include "kernel/task/task.h"
 #include "mm/page_alloc.h"

@@ -17,7 +17,6 @@
 #include "fs/cache/write_back.h"
 #include "fs/proc/procfs.h"
 #include "kernel/report/printk.h"
-#include "mm/page_table.h"
 
 /* ---- the files ---- */
 

@@ -11,19 +11,13 @@
  * The key is which word it is: its space and address; or, if it is in memory that several spaces
  * share, the object that has the page and the place in it.
  */
-#include <stdbool.h>
-#include <stddef.h>
 
-#include "kernel/cpu/interrupts.h"
-#include "kernel/lib/errno.h"
 #include "kernel/linux/futex/futex.h"
 #include "kernel/linux/sleeper.h"
 #include "kernel/linux/call.h"
-#include "kernel/process/process.h"
 #include "kernel/task/time.h"
 #include "fs/vfs/wall_time.h"
 #include "mm/memory_object.h"
-#include "mm/user_copy.h"
 #include "kernel/linux/time/user_time64.h"
 
 enum { WAIT, WAKE, REQUEUE = 3, COMPARE_REQUEUE, WAKE_OP, WAIT_BITS = 9, WAKE_BITS };

@@ -11,9 +11,7 @@
  *
  * A word is changed, and waiters are looked at, in steps that do not sleep (futex_change).
  */
-#include <stddef.h>
 
-#include "kernel/cpu/interrupts.h"
 #include "kernel/lib/errno.h"
 #include "kernel/linux/futex/futex.h"
 #include "kernel/linux/sleeper.h"

@@ -5,7 +5,6 @@
 
 #include "fs/vfs/wall_time.h"
 #include "kernel/lib/divide.h"
-#include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 
 #define SECOND 1000000000u

@@ -8,7 +8,6 @@
  * A queue is looked up again after each wait, since it may have been removed. Copies from and to
  * programs sleep: then the message is in no queue. Called by system calls only.
  */
-#include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 #include "kernel/linux/ipc/keys.h"
 #include "mm/kmalloc.h"

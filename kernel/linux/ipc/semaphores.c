@@ -9,7 +9,6 @@
  * SEM_UNDO is noted for the program and taken back at its end. Called by system calls only, which
  * change a set without sleeping.
  */
-#include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 #include "kernel/linux/ipc/keys.h"
 #include "kernel/linux/sleeper.h"

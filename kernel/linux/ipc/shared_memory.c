@@ -9,29 +9,19 @@
  * The list has one reference until the segment is removed (IPC_RMID), each area has one. As on
  * Linux, a segment that is removed keeps its id as long as it is attached.
  */
-#include <stddef.h>
 
-#include "fs/files.h"
 #include "fs/memory/ramfs_memory.h"
-#include "fs/path_page.h"
 #include "fs/ram/ramfs_data.h"
 #include "fs/vfs/vfs.h"
 #include "kernel/abi/mman.h"
-#include "kernel/abi/shm.h"
-#include "kernel/lib/errno.h"
 #include "kernel/linux/futex/futex.h"
 #include "kernel/linux/ipc/keys.h"
 #include "kernel/linux/files/calls.h"
-#include "kernel/process/process.h"
 #include "kernel/report/printk.h"
-#include "kernel/syscall/syscall.h"
 #include "mm/area.h"
 #include "mm/fault.h"
-#include "mm/page_alloc.h"
-#include "mm/pool.h"
 #include "mm/space_layout.h"
 #include "mm/space_map.h"
-#include "mm/user_copy.h"
 
 #define SHMINFO_WORDS  9u /* of struct shminfo64 */
 #define SHM_INFO_WORDS 6u /* of struct shm_info */

@@ -9,17 +9,14 @@
  * A signal ends a wait. If it has no handler, the call is made again and waits until the same time
  * (signals.resume_ns). poll(2), select(2).
  */
-#include "fs/files.h"
 #include "kernel/abi/poll.h"
 #include "kernel/abi/signal_handler.h"
-#include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 #include "kernel/linux/call.h"
 #include "kernel/linux/poll/wait.h"
 #include "kernel/linux/signals/mask.h"
 #include "kernel/linux/time/user_time64.h"
 #include "kernel/task/time.h"
-#include "mm/page_alloc.h"
 
 #define FEW	   16u /* waiters that are on the stack */
 #define MANY_ORDER 3   /* pages, as a power of two, for those of FILES_MAX files */

@@ -18,8 +18,6 @@
 #include "kernel/abi/epoll.h"
 #include "kernel/abi/signal_handler.h"
 #include "kernel/abi/poll.h"
-#include "kernel/cpu/interrupts.h"
-#include "kernel/lib/errno.h"
 #include "kernel/linux/list_each.h"
 #include "kernel/linux/poll/wait.h"
 #include "kernel/linux/files/calls.h"

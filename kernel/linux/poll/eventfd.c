@@ -6,8 +6,6 @@
 
 #include "kernel/abi/epoll.h"
 #include "kernel/abi/poll.h"
-#include "kernel/cpu/interrupts.h"
-#include "kernel/lib/errno.h"
 
 #define COUNT_MAX (UINT64_MAX - 1)
 

@@ -6,14 +6,10 @@
  * All that send end in socket_send, and all that receive in socket_receive: they differ in where a
  * transfer's memory, name and control data are. send(2), recv(2), getsockopt(2), unix(7).
  */
-#include <stddef.h>
 
-#include "fs/files.h"
-#include "kernel/lib/errno.h"
 #include "kernel/linux/files/calls.h"
 #include "kernel/linux/sockets/sockets.h"
 #include "kernel/process/descriptor_calls.h"
-#include "kernel/process/process.h"
 
 #define SOCKETCALLS 20u /* numbers that Linux has */
 

@@ -8,15 +8,9 @@
  * A file in a message is in flight. So sockets can hold each other in a circle that no program
  * reaches any more: whenever a socket is closed, these are looked for, as on Linux.
  */
-#include <stddef.h>
 
-#include "fs/files.h"
-#include "kernel/abi/stat.h"
-#include "kernel/lib/errno.h"
 #include "kernel/linux/files/calls.h"
 #include "kernel/linux/sockets/sockets.h"
-#include "kernel/process/process.h"
-#include "mm/page_alloc.h"
 
 static uint32_t files_in_flight; /* in all messages */
 

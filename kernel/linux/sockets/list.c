@@ -6,7 +6,6 @@
  *
  * All sockets have one inode here. Programs look for paths, and for the flag of those that listen.
  */
-#include <stddef.h>
 
 #include "fs/proc/procfs.h"
 #include "kernel/linux/sockets/sockets.h"

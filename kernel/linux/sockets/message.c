@@ -15,14 +15,9 @@
  *	a stream's last one	may be read and grow, but it is not freed (lock_end)
  *	a reader's first one	may grow, but no other task takes it (`receiving`)
  */
-#include <stddef.h>
 
-#include "kernel/lib/errno.h"
-#include "kernel/lib/string.h"
 #include "kernel/linux/files/calls.h"
 #include "kernel/linux/sockets/sockets.h"
-#include "kernel/process/process.h"
-#include "mm/page_alloc.h"
 
 #define DATAGRAMS 11u /* in a queue, as on Linux */
 #define ORDER_MAX 5u  /* of a datagram's pages */

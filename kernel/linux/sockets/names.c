@@ -6,16 +6,11 @@
  *	connect "/tmp/s"	finds the inode, and by that the socket
  *	connect "\0s"		finds the socket by its bytes
  */
-#include <stddef.h>
 
-#include "fs/files.h"
 #include "fs/vfs/path.h"
 #include "fs/vfs/vfs.h"
-#include "kernel/abi/stat.h"
-#include "kernel/lib/errno.h"
 #include "kernel/linux/files/calls.h"
 #include "kernel/linux/sockets/sockets.h"
-#include "kernel/process/process.h"
 #include "kernel/report/printk.h"
 
 struct socket *open_sockets;

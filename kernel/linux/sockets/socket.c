@@ -7,15 +7,10 @@
  * connect does not wait for accept, unless the queue is full. A socket that is closed takes its own
  * queue with it, but not what it has sent: that is in the queue of its peer.
  */
-#include <stddef.h>
 
-#include "fs/files.h"
 #include "kernel/abi/poll.h"
-#include "kernel/abi/stat.h"
-#include "kernel/lib/errno.h"
 #include "kernel/linux/files/calls.h"
 #include "kernel/linux/sockets/sockets.h"
-#include "kernel/process/process.h"
 
 #define BACKLOG_MAX 128u
 

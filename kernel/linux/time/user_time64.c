@@ -1,7 +1,6 @@
 /* Times in all formats that programs have, to and from nanoseconds of 64 bits. */
 #include "kernel/linux/time/user_time64.h"
 
-#include "kernel/lib/errno.h"
 #include "kernel/task/time.h"
 #include "kernel/task/wait.h"
 #define NS		NANOSECONDS_PER_SECOND
