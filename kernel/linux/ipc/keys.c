@@ -14,11 +14,13 @@ uint64_t ipc_now(void)
 	return divide64(time_wall_ns(), SECOND, NULL);
 }
 
+/* semid_ds, msqid_ds and shmid_ds have the time at different offsets. */
 void ipc_note_change(const struct ipc_kind *kind, struct ipc *ipc)
 {
 	*(uint64_t *)((char *)&ipc->state + kind->changed_at) = ipc_now();
 }
 
+/* Ids come from programs and may be any number; the list is short. */
 struct ipc *ipc_find(const struct ipc_kind *kind, int32_t id)
 {
 	list_for_each(struct ipc, ipc, &kind->all, link)
@@ -38,7 +40,8 @@ static struct ipc *ipc_find_key(const struct ipc_kind *kind, int32_t key)
 	return NULL;
 }
 
-/* Returns the new one's id, or an error. */
+/* Returns the new one's id, or an error. The id after the last one is taken next, so that a program
+ * that still has the id of one that was removed is told so (EIDRM, EINVAL). */
 static int ipc_add(struct ipc_kind *kind, int32_t key, uint32_t size, uint32_t mode)
 {
 	if (size == 0 || size > INT32_MAX)

@@ -46,7 +46,9 @@ int socket_listen(struct socket *socket, const struct trap_frame *frame)
 	return 0;
 }
 
-/* Sends the other end of a connection, which is like the listener, to it. */
+/* Sends the other end of a connection, which is like the listener, to it. The message has the only
+ * reference to that end's file until accept(2) takes it: if the listener is closed before, the file
+ * goes with the queue, and the peer learns of it as of any close. */
 static int connect_stream(struct socket *socket, const struct socket_name *name)
 {
 	struct file *file = socket_file(false, 0);
@@ -94,7 +96,7 @@ static void forget_peer(struct socket *socket)
 	wait_wake(&socket->changed);
 }
 
-/* connect(2). */
+/* connect(2). A name of no bytes after its family would be one that bind chooses: nobody has it. */
 int socket_connect(struct socket *socket, const struct trap_frame *frame)
 {
 	struct socket_name name = { { .family = AF_UNIX }, 0 };
@@ -113,7 +115,7 @@ int socket_connect(struct socket *socket, const struct trap_frame *frame)
 }
 
 /* accept4(2). The file was made by the one that connects; here it gets its flags, and a descriptor.
- */
+ * If the name cannot be given, the connection is lost, as on Linux. */
 int socket_accept(struct socket *socket, const struct trap_frame *frame)
 {
 	if (socket->is_datagram)

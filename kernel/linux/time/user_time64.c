@@ -1,4 +1,9 @@
-/* Times in all formats that programs have, to and from nanoseconds of 64 bits. */
+/*
+ * Times in all formats that programs have, to and from nanoseconds of 64 bits.
+ *
+ * A time is copied as words; what they mean depends on the format. 2^64 ns are 584 years, so the
+ * time since the start and LONGEST_SECONDS, which are 68 years, can be added.
+ */
 #include "kernel/linux/time/user_time64.h"
 
 #include "kernel/task/time.h"
@@ -6,6 +11,7 @@
 #define NS		NANOSECONDS_PER_SECOND
 #define LONGEST_SECONDS 0x7fffffff
 
+/* In bytes, by the format: what a copy moves, and where the second of two begins. */
 static uint32_t size_of_time(enum time_format format)
 {
 	static const uint8_t sizes[] = { 4, 8, 8, 16 };
@@ -13,6 +19,7 @@ static uint32_t size_of_time(enum time_format format)
 	return sizes[format];
 }
 
+/* Seconds of 32 bits are signed, as time_t is; microseconds become nanoseconds. */
 int time_load(uint32_t address, enum time_format format, struct linux_timespec64 *time)
 {
 	uint32_t words[4] = { 0 };
@@ -34,6 +41,7 @@ int times_load(uint32_t address, enum time_format format, struct linux_timespec6
 		   ?: time_load(address + size_of_time(format), format, &both[1]);
 }
 
+/* More than LONGEST_SECONDS is as good as that: no wait lasts so long. */
 int timespec64_ns(const struct linux_timespec64 *time, uint64_t *ns)
 {
 	if (time->seconds < 0 || time->nanoseconds < 0 || time->nanoseconds >= NS)
@@ -64,6 +72,8 @@ int time_from_user(uint32_t address, enum time_format format, uint64_t *ns)
 	return 0;
 }
 
+/* select's microseconds may be more than a second: they are added, and time_from_user would refuse
+ * them. */
 int deadline_from_user(uint32_t address, enum time_format format, uint64_t *deadline)
 {
 	struct linux_timespec64 time;
