@@ -266,20 +266,17 @@ SYSCALL_DEFINE(117, sys_ipc, "ddxxxx")
  * fcntl(2) has no seals. */
 static int create_file(uint32_t name, uint32_t flags)
 {
-	char *text;
+	char *text CLEANUP(path_page_release) = NULL;
 	struct file *file;
 	int error =
 	    flags & ~(MFD_CLOEXEC | MFD_ALLOW_SEALING) ? -EINVAL : path_from_user(name, &text);
 
-	if (error)
-		return error;
-	bool is_long = strlen(text) > MFD_NAME_MAX;
-
-	path_page_free(text);
-	struct ramfs_inode *made = is_long ? NULL : ramfs_make_inode(S_IFREG | 0777, 0);
+	if (error || strlen(text) > MFD_NAME_MAX)
+		return error ?: -EINVAL;
+	struct ramfs_inode *made = ramfs_make_inode(S_IFREG | 0777, 0);
 
 	if (!made)
-		return is_long ? -EINVAL : -ENOMEM;
+		return -ENOMEM;
 	made->inode.links = 0;
 	error = vfs_open_inode(&made->inode, O_RDWR | O_LARGEFILE, &file);
 	inode_put(&made->inode);

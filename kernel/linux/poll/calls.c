@@ -250,27 +250,17 @@ static void give_rest(uint32_t address, enum time_format format, uint64_t deadli
 		time_to_user(address, format, deadline > now ? deadline - now : 0);
 }
 
-/* The signals that the program wants blocked meanwhile; address 0: as they are. */
-static int begin_mask(uint32_t address)
-{
-	uint64_t mask;
-
-	if (!address)
-		return 0;
-	if (copy_from_user(&mask, address, sizeof(mask)))
-		return -EFAULT;
-	signal_suspend(mask);
-	return 0;
-}
-
 /* Whether a signal came is known only to the call: until then the mask stays. */
 int poll_masked(struct file *file, const struct trap_frame *frame, uint64_t deadline, uint32_t mask,
-		poll_call *call)
+		uint32_t size, poll_call *call)
 {
-	int error = begin_mask(mask);
+	uint64_t blocked;
+	int error = mask ? mask_from_user(&blocked, mask, size) : 0;
 
 	if (error)
 		return error;
+	if (mask)
+		signal_suspend(blocked);
 	int result = call(file, frame, deadline);
 
 	if (result != -ERESTART_SLEEP)
@@ -280,27 +270,24 @@ int poll_masked(struct file *file, const struct trap_frame *frame, uint64_t dead
 
 /* With a time and a mask, both at user addresses (0: none). */
 static int wait_with(const struct trap_frame *frame, uint32_t time, enum time_format format,
-		     uint32_t mask, poll_call *call)
+		     uint32_t mask, uint32_t size, poll_call *call)
 {
 	uint64_t deadline;
 	int error = deadline_from_user(time, format, &deadline);
 
 	if (error)
 		return error;
-	int result = poll_masked(NULL, frame, deadline, mask, call);
+	int result = poll_masked(NULL, frame, deadline, mask, size, call);
 
 	give_rest(time, format, deadline);
 	return result;
 }
 
-SYSCALL(142, sys__newselect, "dpppp", wait_with(frame, frame->edi, TIMEVAL, 0, select_until))
+SYSCALL(142, sys__newselect, "dpppp", wait_with(frame, frame->edi, TIMEVAL, 0, 0, select_until))
 
-/* The mask's size is checked only if there is a mask. */
 static int ppoll(const struct trap_frame *frame, enum time_format format)
 {
-	if (frame->esi && frame->edi != SIGNAL_MASK_SIZE)
-		return -EINVAL;
-	return wait_with(frame, frame->edx, format, frame->esi, poll_until);
+	return wait_with(frame, frame->edx, format, frame->esi, frame->edi, poll_until);
 }
 
 SYSCALL(309, sys_ppoll, "pdppd", ppoll(frame, TIMESPEC))
@@ -313,9 +300,7 @@ static int pselect(const struct trap_frame *frame, enum time_format format)
 
 	if (frame->ebp && copy_from_user(mask, frame->ebp, sizeof(mask)))
 		return -EFAULT;
-	if (mask[0] && mask[1] != SIGNAL_MASK_SIZE)
-		return -EINVAL;
-	return wait_with(frame, frame->edi, format, mask[0], select_until);
+	return wait_with(frame, frame->edi, format, mask[0], mask[1], select_until);
 }
 
 SYSCALL(308, sys_pselect6, "dppppp", pselect(frame, TIMESPEC))

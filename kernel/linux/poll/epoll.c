@@ -395,7 +395,5 @@ static int epoll_wait(struct file *file, const struct trap_frame *frame, uint64_
 SYSCALL_FILE(256, sys_epoll_wait, "fpdd",
 	     epoll_wait(file_opened(file), frame, poll_deadline(frame->esi)))
 SYSCALL_FILE(319, sys_epoll_pwait, "fpddpd",
-	     frame->edi && frame->ebp != SIGNAL_MASK_SIZE
-		 ? -EINVAL
-		 : poll_masked(file_opened(file), frame, poll_deadline(frame->esi), frame->edi,
-			       epoll_wait))
+	     poll_masked(file_opened(file), frame, poll_deadline(frame->esi), frame->edi,
+			 frame->ebp, epoll_wait))

@@ -21,9 +21,9 @@ int poll_wait_for(poll_scanner *scan, void *context, uint32_t count, uint64_t de
 /* The deadline for a wait of this many milliseconds; negative: for ever. */
 uint64_t poll_deadline(int32_t milliseconds);
 
-/* A call that waits until a deadline, while signals are blocked as the set at a user address says
- * (0: as they are). A signal that ended the wait is still to be delivered under that set: what
- * delivers it puts the old one back, as for sigsuspend. */
+/* A call that waits until a deadline, while signals are blocked as the set at a user address, of
+ * this size, says (0: as they are, whatever the size). A signal that ended the wait is still to be
+ * delivered under that set: what delivers it puts the old one back, as for sigsuspend. */
 typedef int poll_call(struct file *file, const struct trap_frame *frame, uint64_t deadline);
 int poll_masked(struct file *file, const struct trap_frame *frame, uint64_t deadline, uint32_t mask,
-		poll_call *call);
+		uint32_t size, poll_call *call);
