@@ -31,9 +31,13 @@ def chain():
         found.append((table.filename if table else "", frame.name()))
         frame = frame.older()
     return found[::-1]
+class Reached(gdb.Breakpoint):
+    # Not gdb's own condition: that one knows no variables where an inlined function comes first.
+    def stop(self):
+        return bool(gdb.parse_and_eval(self.when))
 def reach(place, when):
-    point = gdb.Breakpoint(place, type=gdb.BP_HARDWARE_BREAKPOINT, temporary=True)
-    point.condition = when
+    point = Reached(place, type=gdb.BP_HARDWARE_BREAKPOINT, temporary=True)
+    point.when = when
     answer = run("continue")
     name = gdb.newest_frame().name()
     said["stops"].append([place, name])
