@@ -58,7 +58,7 @@ static bool put_aside(uint32_t *table)
 	return true;
 }
 
-static uint32_t *take_table(void)
+static uint32_t *take_reserved_table(void)
 {
 	uint32_t *table = large_tables_aside;
 
@@ -165,7 +165,7 @@ static void drop(struct space *space, uint32_t address)
 	set_directory_entry(space, address, 0);
 	space->pages -= PAGES;
 	block_release(entry);
-	page_free(take_table(), 0);
+	page_free(take_reserved_table(), 0);
 }
 
 /* Demotion. The table maps what the entry has mapped, the accessed and the dirty bit included. */
@@ -173,7 +173,7 @@ static void demote(const struct space *space, uint32_t address)
 {
 	count_contents(space, address);
 	uint32_t entry = large_entry(space, address);
-	uint32_t *table = take_table(), flags = entry & FLAGS & ~OWN_BITS;
+	uint32_t *table = take_reserved_table(), flags = entry & FLAGS & ~OWN_BITS;
 
 	for (uint32_t i = 0; i < PAGES; i++)
 		table[i] = ((entry & -LARGE_PAGE) + (i << PAGE_SHIFT)) | flags;
@@ -331,7 +331,7 @@ static bool map_one(struct space *space, uint32_t address)
 	struct page *block = block_create(PTE_POOL);
 
 	if (!block) {
-		page_free(take_table(), 0);
+		page_free(take_reserved_table(), 0);
 		return false;
 	}
 	*directory_entry(space, address) = (own(block, PTE_POOL) | PTE_RESERVED) & ~PTE_PRESENT;

@@ -85,7 +85,7 @@ static struct frames place_array(void)
 	panic("no room for the page array: it needs %u KiB together", size / 1024);
 }
 
-static void fill(struct zone *zone, struct frames frames)
+static void fill_zone(struct zone *zone, struct frames frames)
 {
 	uint32_t first = frames.first > zone->first ? frames.first : zone->first;
 	uint32_t end = frames.end < zone->end ? frames.end : zone->end;
@@ -109,7 +109,7 @@ void page_array_initialize(void)
 		if (frames.first == array.first)
 			frames.first = array.end;
 		for (unsigned zone = 0; zone < ZONES; zone++)
-			fill(&zones[zone], frames);
+			fill_zone(&zones[zone], frames);
 	}
 }
 /* } SOLUTION 5.1 */

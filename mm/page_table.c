@@ -48,7 +48,7 @@ struct stock {
 static struct stock tables, directories;
 
 /* Takes a page whose first `entries` words are zero. */
-static uint32_t *take(struct stock *stock, uint32_t entries)
+static uint32_t *take_table(struct stock *stock, uint32_t entries)
 {
 	if (stock->count > 0)
 		return stock->pages[--stock->count];
@@ -57,7 +57,7 @@ static uint32_t *take(struct stock *stock, uint32_t entries)
 	return page ? memset(page, 0, entries * sizeof(uint32_t)) : NULL;
 }
 
-static void put(struct stock *stock, uint32_t *page)
+static void put_table(struct stock *stock, uint32_t *page)
 {
 	if (stock->count < STOCK)
 		stock->pages[stock->count++] = page;
@@ -82,7 +82,7 @@ uint32_t page_table_shrink(void)
 uint32_t *page_directory_create(void)
 {
 	bool is_new = directories.count == 0;
-	uint32_t *directory = take(&directories, KERNEL);
+	uint32_t *directory = take_table(&directories, KERNEL);
 
 	if (directory && is_new)
 		memcpy(&directory[KERNEL], &kernel_page_directory[KERNEL],
@@ -92,7 +92,7 @@ uint32_t *page_directory_create(void)
 
 void page_directory_destroy(uint32_t *directory)
 {
-	put(&directories, directory);
+	put_table(&directories, directory);
 }
 
 /* ---- the TLB ---- */
@@ -116,9 +116,10 @@ void tlb_flush_space(const struct space *space)
      number of tables, not with the number of addresses.
    - space->pages is the number of entries that are not 0. page_unmap_range and page_copy_range keep
      it right; for pte_set its callers do.
-   - given: take and put for tables; page_hold and page_release for pages; is_loaded; tlb_flush_page
-     (kernel/cpu/paging.h); physical_address and direct_map (kernel/cpu/memory_layout.h); and the
-     first lines of four functions, for large pages (mm/page_table.h) and getrusage: keep them.
+   - given: take_table and put_table; page_hold and page_release for pages; is_loaded;
+   tlb_flush_page (kernel/cpu/paging.h); physical_address and direct_map
+   (kernel/cpu/memory_layout.h); and the first lines of four functions, for large pages
+   (mm/page_table.h) and getrusage: keep them.
 
    Pitfalls: a page is released after the TLB has forgotten it, not before. A range may go up to
    KERNEL_BASE, and the kernel's entries stay as they are. A table is given back with its last
@@ -133,7 +134,7 @@ inline uint32_t *pte_of(const struct space *space, uint32_t address, bool make)
 	if (space->large && large_covers(space, address, make))
 		return NULL;
 	if (!(*entry & PTE_PRESENT)) {
-		uint32_t *table = make ? take(&tables, ENTRIES) : NULL;
+		uint32_t *table = make ? take_table(&tables, ENTRIES) : NULL;
 
 		if (!table)
 			return NULL;
@@ -222,7 +223,7 @@ void page_unmap_range(struct space *space, uint32_t start, uint32_t end)
 		if (page_of(pte)->references > 1)
 			continue;
 		space->directory[start >> LARGE_SHIFT] = 0;
-		put(&tables, (uint32_t *)((uintptr_t)pte & -PAGE_SIZE));
+		put_table(&tables, (uint32_t *)((uintptr_t)pte & -PAGE_SIZE));
 	}
 }
 

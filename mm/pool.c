@@ -23,7 +23,7 @@
 
 /* Cuts one more page into objects. Interrupts are disabled. Without memory the list stays empty,
  * and the caller returns NULL. */
-static void grow(struct pool *pool)
+static void grow_pool(struct pool *pool)
 {
 	uint8_t *page = page_alloc(0);
 
@@ -42,7 +42,7 @@ void *pool_alloc(struct pool *pool)
 
 	ASSERT(pool->size >= sizeof(void *) && pool->size <= PAGE_SIZE);
 	if (!pool->free)
-		grow(pool);
+		grow_pool(pool);
 	void *object = pool->free;
 
 	if (object) {

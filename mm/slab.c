@@ -121,7 +121,7 @@ static void file(struct slab *slab)
 /* ---- objects ---- */
 
 /* The first free object of a slab that has one. */
-static void *take(struct slab *slab)
+static void *take_object(struct slab *slab)
 {
 	struct slab_cache *cache = slab->cache;
 	uint32_t word = 0;
@@ -157,7 +157,7 @@ void *slab_alloc(struct slab_cache *cache)
 		}
 	}
 	if (!list_is_empty(list))
-		object = take(list_entry(list->next, struct slab, link));
+		object = take_object(list_entry(list->next, struct slab, link));
 	interrupts_restore(enabled);
 	return object;
 }

@@ -132,8 +132,8 @@ struct call_line {
 	size_t size, length;
 };
 
-static void __attribute__((format(printf, 2, 3))) append(struct call_line *line, const char *format,
-							 ...)
+static void __attribute__((format(printf, 2, 3))) append_text(struct call_line *line,
+							      const char *format, ...)
 {
 	va_list arguments;
 
@@ -150,13 +150,13 @@ static void append_argument(struct call_line *line, const struct syscall_record 
 			    char letter, uint32_t value)
 {
 	if (strchr("dfFa", letter))
-		append(line, "%d", value);
+		append_text(line, "%d", value);
 	else if (letter == 'o')
-		append(line, "0%o", value);
+		append_text(line, "0%o", value);
 	else if (letter == 's' && record->text[0])
-		append(line, "\"%s\"", record->text);
+		append_text(line, "\"%s\"", record->text);
 	else
-		append(line, "0x%x", value);
+		append_text(line, "0x%x", value);
 }
 
 /* One line, as printf's family returns it: the length even if it was cut. A negated errno has a
@@ -167,21 +167,21 @@ int syscall_trace_format(const struct syscall_record *record, char *text, size_t
 	const char *letters = call ? call->arguments : "";
 	struct call_line line = { text, size, 0 };
 
-	append(&line, "%d ", record->pid);
+	append_text(&line, "%d ", record->pid);
 	if (call)
-		append(&line, "%s(", call->name);
+		append_text(&line, "%s(", call->name);
 	else
-		append(&line, "call_%u(", record->number);
+		append_text(&line, "call_%u(", record->number);
 	for (unsigned i = 0; letters[i] && i < 6; i++) {
 		if (i > 0)
-			append(&line, ", ");
+			append_text(&line, ", ");
 		append_argument(&line, record, letters[i], record->arguments[i]);
 	}
 	if (!record->finished)
-		append(&line, ") = ?\n");
+		append_text(&line, ") = ?\n");
 	else if (is_error(record->result))
-		append(&line, ") = %d %s\n", record->result, errno_name(-record->result));
+		append_text(&line, ") = %d %s\n", record->result, errno_name(-record->result));
 	else
-		append(&line, ") = %d\n", record->result);
+		append_text(&line, ") = %d\n", record->result);
 	return line.length;
 }

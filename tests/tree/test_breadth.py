@@ -86,7 +86,7 @@ FUNCTION = re.compile(r"^(?!static inline)\w[\w ]*?[ *]+(\w+)\([^;{]*\)\n\{", re
 
 # What two files of a kernel still have. From here the list only shrinks.
 SHARED = {
-    "add", "add_copies", "allocate", "append", "check", "check_checksum", "check_features",
+    "add", "add_copies", "allocate", "check", "check_checksum", "check_features",
     "check_header", "checksum", "collect", "command_for", "continues", "convert", "count",
     "extend", "fill", "find", "find_group", "finish", "grow", "hand_over", "is_before",
     "is_whole", "make", "make_room", "move", "move_entries", "new_node", "prune", "put",
