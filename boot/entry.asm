@@ -25,8 +25,8 @@ _start:
 	; number that the loader left in EAX, EBX is what it was, and every byte from bss_start up
 	; to bss_end is 0. enable_paging keeps EBX and EDX.
 	; Pitfalls: the loader may have left any flags. An interrupt that comes finds no handler, so
-	; the first instructions disable them. The length of the BSS may be any number, and no byte
-	; after it may change. A variable may itself be in the BSS.
+	; one of the first four instructions disables them. The length of the BSS may be any number,
+	; and no byte after it may change. A variable may itself be in the BSS.
 	; SOLUTION 1.2 {
 	cli
 	cld

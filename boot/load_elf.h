@@ -17,7 +17,7 @@ struct load_area {
  * Checks the ELF executable of `bytes` bytes at file and copies each PT_LOAD segment to its
  * physical address; the bytes from p_filesz up to p_memsz are zeroed. Nothing is written before
  * everything has been checked. Returns NULL and the entry point in *entry, or a sentence that says
- * what is wrong.
+ * what is wrong; then *entry means nothing.
  */
 const char *load_elf(const uint8_t *file, uint32_t bytes, const struct load_area *area,
 		     uint32_t *entry);

@@ -55,13 +55,14 @@ def tell(
     length: int | None = None,
 ) -> int | str:
     """Has boot_info_read read a map (None: the loader has none), or mem_upper in KiB, at kmain's
-    beginning. `cut` bytes of the map's end are not counted, or it has another `length`. Returns
-    "panic" when it came to one."""
+    beginning. Without its flag mem_upper has what was in memory. `cut` bytes of the map's end are
+    not counted, or it has another `length`. Returns "panic" when it came to one."""
     data = b"".join(entry.encode() for entry in entries or ())
     flags = (MAP if entries is not None else 0) | (MEMORY if mem_upper is not None else 0)
     counted = len(data) - cut if length is None else length
     information = bytearray(b"\xa5" * INFORMATION_SIZE)
-    struct.pack_into("<III", information, 0, flags, 640, mem_upper or 0)
+    upper = 0xA5A5 if mem_upper is None else mem_upper
+    struct.pack_into("<III", information, 0, flags, 640, upper)
     struct.pack_into("<II", information, MMAP_LENGTH, counted, ENTRIES - KERNEL_BASE)
     guest.write(ENTRIES, data + b"\x01\0\0\0" * 64)
     guest.write(INFORMATION, bytes(information))

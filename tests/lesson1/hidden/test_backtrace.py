@@ -134,7 +134,7 @@ def test_chains(lab):
             require_lines(code, backtrace_from(guest, frames[0]), returns)
 
 
-@pytest.mark.exercise("1.6", points=2)
+@pytest.mark.exercise("1.6", points=6)
 def test_chain_ends_in_garbage(lab):
     """Not aligned, below and above the stack, not mapped: the frame before is the last one."""
     with prepared(lab) as (guest, code, _):
@@ -165,7 +165,7 @@ def test_ends_of_the_stack(lab):
     require_lines(code, said, returns)
 
 
-@pytest.mark.exercise("1.6", points=1)
+@pytest.mark.exercise("1.6", points=3)
 def test_another_stack(lab):
     """While another stack is in use, frames are in that one, to its ends, and nowhere else."""
     with prepared(lab) as (guest, code, _):
