@@ -13,7 +13,8 @@ void user_copy_initialize(void);
 bool user_range_ok(uint32_t address, uint32_t length);
 
 /* Copy between the kernel and the current task's memory. Return how many bytes at the end could
- * not be copied: 0 is success. What comes before the first bad byte has been copied. */
+ * not be copied: 0 is success. What comes before the first bad byte has been copied, and nothing
+ * else has changed. */
 uint32_t copy_from_user(void *to, uint32_t from, uint32_t length);
 uint32_t copy_to_user(uint32_t to, const void *from, uint32_t length);
 

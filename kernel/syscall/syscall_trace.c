@@ -44,7 +44,8 @@ static void copy_text(struct syscall_record *record)
    - syscall_trace_read: copies records from *next on; what has been overwritten is counted in
      *lost.
 
-   Pitfalls: `total` wraps around, so compare differences of sequence numbers, not the numbers.
+   Pitfalls: `total` wraps around, so compare differences of sequence numbers, not the numbers, and
+   without a sign: a reader may be late by more than 2^31.
    copy_text reads user memory and may sleep in later lessons: not with interrupts disabled, and
    not on a record in the ring. Callers may have interrupts disabled already: they stay so.
    Interrupts must not be disabled while a thousand records are copied: eight at most. */

@@ -31,7 +31,7 @@ extern shared_sysenter_return
 ;	[kernel_task + ESP0]): EIP is [shared_sysenter_return], ESP is what EBP was, EFLAGS are
 ;	the program's, as they still are, but with the interrupt flag set. The frame's EBP is the
 ;	sixth argument, the word that the user's EBP points to. Then syscall_dispatch(frame), with
-;	harmless flags and interrupts enabled.
+;	interrupts enabled, and DF, NT and TF clear.
 ; Out:	the program gets the frame's flags and registers, but for ECX and EDX; by SYSEXIT, which
 ;	loads EIP from EDX and ESP from ECX and leaves EFLAGS alone. Only if there is no work, and
 ;	the frame's EIP is still the return address: otherwise syscall_leave, by IRET.

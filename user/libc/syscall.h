@@ -18,7 +18,7 @@
    pointer. No constraint names it: preserve it yourself. Afterwards all registers but eax are as
    before.
    4. result_of: what a C function gives its caller. -4095 to -1 are errors: errno gets the
-   positive number, and the result is -1. Every other result stays as it is. */
+   positive number, and the result is -1. Every other result stays as it is, and so does errno. */
 /* SOLUTION 3.2 { */
 static inline long _syscall0(long number)
 {

@@ -15,6 +15,7 @@ from tests.lesson3.support import (
     DATA,
     DIRECTION,
     ENOSYS,
+    FRAME,
     GATE,
     GETPID,
     IDENTITY,
@@ -162,18 +163,31 @@ def test_stack_does_not_creep(lab):
 
 @pytest.mark.exercise("3.1", points=1)
 def test_a_call_may_change_the_frame(lab):
-    """What a call writes into the frame is what ring 3 gets: a signal handler begins so."""
+    """What a call writes into the frame while it runs is what ring 3 gets: a signal handler begins
+    so. Its result takes the place of EAX, and nothing else; traced or not."""
+    names = ("edi", "esi", "ebp", "ebx", "edx", "ecx")
     with ring3(lab) as caller:
-        frame = caller.stop_in_call(400)
-        names = ("edi", "esi", "ebp", "ebx", "edx", "ecx")
-        wanted = {name: 0x1000 + i for i, name in enumerate(names)}
-        for name, value in wanted.items():
-            offset = ("edi", "esi", "ebp", "", "ebx", "edx", "ecx").index(name) * 4
-            caller.write(frame["address"] + offset, struct.pack("<I", value))
-        caller.write(frame["address"] + 17 * 4, struct.pack("<I", STACK - 64))
-        after = caller.back()
-    assert {name: after[name] for name in names} == wanted
-    assert after["esp"] == STACK - 64
+        guest = caller.guest
+        for number, traced in ((UNAME, False), (400, False), (UNAME, True), (400, True)):
+            guest.write(guest.address("syscall_trace_on"), bytes([traced]))
+            address = caller.stop_in_call(number, DATA)["address"]
+            end = guest.read_word(guest.registers()["esp"])
+            if number == UNAME:  # in the middle of the call
+                guest.run_to("copy_to_user", goal="uname's copy_to_user")
+            wanted = {name: 0x1000 + i for i, name in enumerate(names)} | {"user_esp": STACK - 64}
+            for name, value in wanted.items():
+                guest.write(address + 4 * FRAME.index(name), struct.pack("<I", value))
+            before = guest.read_words(address, len(FRAME))
+            guest.run_to(end, goal="the end of syscall_dispatch")
+            found = guest.read_words(address, len(FRAME))
+            changed = [name for name, a, b in zip(FRAME, before, found, strict=True) if a != b]
+            assert changed in (["eax"], []), (
+                f"syscall_dispatch has changed {', '.join(changed)} of the frame, besides what the "
+                f"call itself has written (tracing is {'on' if traced else 'off'})"
+            )
+            after = caller.back()
+            assert {name: after[name] for name in names} == {each: wanted[each] for each in names}
+            assert after["esp"] == STACK - 64
 
 
 def spoil_argument(guest) -> None:

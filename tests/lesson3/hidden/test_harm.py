@@ -138,7 +138,7 @@ def ask(lab: Lab, lines: list[str]) -> list[list[str]]:
     return [each.split() for each in answers(lab, program, lines, "kernel/process/exec_strings.c")]
 
 
-@pytest.mark.exercise("3.6", points=2, host=True, gate=True)
+@pytest.mark.exercise("3.6", points=3, host=True, gate=True)
 def test_arguments(lab):
     """Strings in their order, behind what was there; a null array, and one in an array's end."""
     chance = random.Random(lab.seed)
@@ -221,7 +221,7 @@ def with_sound_ones(lines: list[str], chance: random.Random) -> tuple[list[str],
     return found, texts
 
 
-@pytest.mark.exercise("3.6", points=2, host=True)
+@pytest.mark.exercise("3.6", points=3, host=True)
 def test_room_for_arguments(lab):
     """To the last byte, and one more; and an array without an end: E2BIG, for each takes a NUL."""
     exact = b"a" * (TEXTS - 6) + b"\0"

@@ -110,11 +110,29 @@ def test_memory_that_the_call_reads(lab, variant):
 
 @pytest.mark.exercise("3.2", points=1)
 def test_calls_without_a_use(lab):
-    """A call is made even if nobody looks at its result."""
+    """A call is made even if nobody looks at its result, by each of the stubs."""
     with stubs(lab) as program:
         assert program.begin("unused", NUMBER)["eax"] == NUMBER
-        assert program.again()["ebx"] == 1
+        for count in range(1, 7):
+            assert program.again()["ebx"] == count, f"the call of _syscall{count} was left out"
         program.end()
+
+
+@pytest.mark.exercise("3.2", points=1)
+@pytest.mark.parametrize("variant", ["plain", "pic"])
+def test_results_that_are_arguments(lab, variant):
+    """The result is in EAX, whatever register would be the best place for what follows."""
+    seeded = random.Random(lab.seed)
+    with stubs(lab, variant) as program:
+        for count in range(7):
+            program.begin(f"hand_on{count}", NUMBER)
+            result = seeded.getrandbits(32)
+            put_result(program, result)
+            found = program.again()["ebx"]
+            assert found == result, (
+                f"_syscall{count} returns {result:#x}; handed on as an argument it is {found:#x}"
+            )
+            program.end()
 
 
 @pytest.mark.exercise("3.2", points=2, gate=True)

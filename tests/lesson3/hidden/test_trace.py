@@ -48,7 +48,8 @@ def fake_frame(ring: Ring, number: int, argument: int = 0) -> int:
 
 @pytest.mark.exercise("3.5", points=2, gate=True)
 def test_records_are_whole(lab):
-    """Random calls: every field is what the call had, and the records have their order."""
+    """Random calls of several processes: every field is what the call had, and the records have
+    their order."""
     seeded = random.Random(lab.seed)
     with ring3(lab) as caller:
         ring = Ring(caller.guest)
@@ -58,15 +59,17 @@ def test_records_are_whole(lab):
             number = seeded.choice((GETPID, seeded.randrange(400, 500), seeded.getrandbits(32)))
             arguments = tuple(seeded.getrandbits(32) for _ in range(6))
             number = number if number == GETPID else number | 400
-            calls.append((number, arguments, caller.result(number, *arguments)))
+            pid = caller.renumber(seeded)
+            calls.append((number, arguments, pid, caller.result(number, *arguments)))
         assert ring.total() == len(calls)
         records = [ring.record(i) for i in range(len(calls))]
         ring.switch(False)
         with caller.in_kernel() as guest:
             found = {number: guest.call("syscall_find", number) for number, *_ in calls}
-    for i, (record, (number, arguments, result)) in enumerate(zip(records, calls, strict=True)):
+    for i, (record, call) in enumerate(zip(records, calls, strict=True)):
+        number, arguments, pid, result = call
         assert (record.number, record.arguments, record.result) == (number, arguments, result)
-        assert (record.pid, record.sequence, record.finished, record.text) == (1, i, 1, b"")
+        assert (record.pid, record.sequence, record.finished, record.text) == (pid, i, 1, b"")
         assert record.call == found[number], f"the record of call {number} has another call"
     starts = [record.start for record in records]
     assert starts == sorted(starts) and starts[0] > 0
@@ -319,6 +322,13 @@ def test_interrupts_while_it_reads(lab):
         path = steps_to(guest, before["eip"], 500 * MANY_RECORDS)
         on = [bool(each["eflags"] & INTERRUPTS) for each in path]
         changes = sum(a != b for a, b in pairwise(on))
+        guest.set(**before)
+        for was in (0, INTERRUPTS):
+            guest.write(NEXT, bytes(8))
+            arguments = (NEXT, BUFFER, 2, LOST)
+            assert flags_after(guest, "syscall_trace_read", arguments, was) == was, (
+                "syscall_trace_read leaves the interrupts other than they were"
+            )
     assert changes >= MANY_RECORDS // 4, (
         f"{MANY_RECORDS} records are copied, and {changes // 2} times an interrupt may come: let "
         "one in after a few records at least"

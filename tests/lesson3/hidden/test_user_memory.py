@@ -193,6 +193,10 @@ def test_strings(lab):
             guest.write(DATA, text + b"\0more")
             result, found = call_string(guest, DATA, 16)
             assert (result, found[: length + 1]) == (length, text + b"\0")
+        length = 4096 + random.Random(lab.seed).randrange(1, 4096)  # more than a page
+        guest.write(DATA, b"c" * length + b"\0")
+        result, found = call_string(guest, DATA, length + 9)
+        assert (result, found[: length + 1]) == (length, b"c" * length + b"\0")
         for length, size in ((16, 16), (17, 16), (40, 16), (1, 1)):
             guest.write(DATA, b"b" * length + b"\0")
             result, _ = call_string(guest, DATA, size)
@@ -346,15 +350,17 @@ def test_crashes_are_still_reported(lab):
 
 @pytest.mark.exercise("3.3", points=1)
 def test_price_of_a_page(lab):
-    """4096 bytes are copied word by word."""
+    """4096 bytes are copied, or zeroed, word by word."""
     with ring3(lab) as caller, caller.in_kernel() as guest:
         before = guest.registers()
         stack = before["esp"] - 0x200 & ~15
         for function, arguments in (
             ("copy_from_user", (BUFFER, DATA, 4096)),
             ("copy_to_user", (DATA, BUFFER, 4096)),
+            ("clear_user", (DATA, 4096)),
         ):
-            guest.write(stack, struct.pack("<4I", before["eip"], *arguments))
+            words = (before["eip"], *arguments)
+            guest.write(stack, struct.pack(f"<{len(words)}I", *words))
             guest.set(esp=stack, eip=guest.address(function))
             taken = len(steps_to(guest, before["eip"], 5000))
             guest.set(**before)
