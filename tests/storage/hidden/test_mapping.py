@@ -104,7 +104,8 @@ def test_holes_between_pointers(lab, block):
     wanted = [(12, 0, slots, False), (double + 9, 0, square - 9, False)]
     wanted += [(triple + 9, 0, slots * square - 9, False), (triple, 0, slots * square, False)]
     require_mapped(lab, disk, empty, wanted)
-    beyond = [triple + slots * square, 1 << 40, (1 << 63) - 5]
+    low = [1 << 40, (1 << 32) + 3, (1 << 32) + 12]  # of these, 32 bits are blocks that are there
+    beyond = [triple + slots * square, *low, (1 << 63) - 5]
     for logical, answer in zip(beyond, ask(lab, disk, full, beyond), strict=True):
         expect(f"block {logical}, where no pointer leads", (answer.error, answer.physical), (0, 0))
 
