@@ -291,7 +291,7 @@ def test_forced_writes(lab):
         ata.require_written("hdc", 40, 20, 6)
 
 
-@pytest.mark.exercise("S1", points=2, once=True)
+@pytest.mark.exercise("S1", points=2, gate=True, once=True)
 def test_qemus_drives(lab, tmp_path):
     """What is written is in the image; a bad sector is an error, and the next one is read."""
     random = Random(lab.seed)
