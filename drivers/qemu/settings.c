@@ -32,11 +32,9 @@ int setting_read(const char *name, char *buffer, uint32_t size)
 uint64_t setting_number(const char *name, uint64_t otherwise)
 {
 	char text[24];
-	uint64_t value;
+	uint64_t value = otherwise;
 
-	if (setting_read(name, text, sizeof(text)) < 0)
-		return otherwise;
-	if (!number_parse(text, &value)) {
+	if (setting_read(name, text, sizeof(text)) >= 0 && !number_parse(text, &value)) {
 		printk("%s=%s is not a number; %llu is used\n", name, text, otherwise);
 		return otherwise;
 	}

@@ -92,9 +92,7 @@ static int run_image(struct elf_image *image, const char *path, struct exec_stri
 
 	if (error == -ENOEXEC && exec_other_kind)
 		return exec_other_kind(image, path, strings, frame);
-	if (!error)
-		error = elf_check_room(image);
-	return error ? error : replace(image, path, strings, frame);
+	return error ?: elf_check_room(image) ?: replace(image, path, strings, frame);
 }
 
 /* Every error before the point of no return leaves the old program as it was. */

@@ -51,9 +51,7 @@ static int load_words(int count, char *const words[], struct trap_frame *frame)
 
 	if (error)
 		return error;
-	error = add_strings(&strings, count, words);
-	if (!error)
-		error = exec(words[0], &strings, frame);
+	error = add_strings(&strings, count, words) ?: exec(words[0], &strings, frame);
 	exec_strings_destroy(&strings);
 	return error;
 }

@@ -87,9 +87,8 @@ void process_reset_for_exec(void)
 	struct linux_signal_action *action = signals->actions, *end = action + SIGNALS;
 
 	for (; action < end; action++)
-		*action = (struct linux_signal_action){
-			.handler = action->handler == SIGNAL_IGNORE,
-		};
+		*action =
+		    (struct linux_signal_action){ .handler = action->handler == SIGNAL_IGNORE };
 	signals->stack = (struct linux_signal_stack){ .flags = SS_DISABLE };
 	current->process->clear_on_exit = 0;
 	current->thread_local = (struct thread_segments){ { 0 } };

@@ -48,7 +48,7 @@ static void become_program(void *argument)
 int program_run(int count, char *const words[])
 {
 	struct start start = { count, words };
-	struct wait_news news;
+	struct wait_news news = { .status = -EAGAIN };
 
 	if (!current->process)
 		process_create(current);
@@ -61,8 +61,7 @@ int program_run(int count, char *const words[])
 	if (task)
 		process_create(task)->parent = current->process;
 	preempt_enable();
-	if (!task)
-		return -EAGAIN;
-	process_wait(pid, 0, &news);
+	if (pid)
+		process_wait(pid, 0, &news);
 	return news.status;
 }
