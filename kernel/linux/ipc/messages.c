@@ -206,38 +206,32 @@ static int take_message(struct queue *queue, void *context)
 	return 0;
 }
 
-/* msgrcv(2): how many bytes came, of those that the message had. As Linux has it, a message that
- * the program has no memory for is lost. */
-static int message_receive(int32_t id, uint32_t address, struct message_request *request)
-{
-	if ((int32_t)request->length < 0 || id < 0)
-		return -EINVAL;
-	int result = repeat(id, request->flags, -ENOMSG, take_message, request);
-
-	if (result)
-		return result;
-	const struct message *found = request->found;
-
-	result = found->length < request->length ? found->length : request->length;
-	if (give(address, &found->type, sizeof(found->type)) != 0 ||
-	    give(address + sizeof(found->type), found->bytes, result) != 0)
-		result = -EFAULT;
-	kfree(request->found);
-	return result;
-}
-
-/* Where the message goes, and its type, are at the address in EDI. */
-static int receive_call(const struct trap_frame *frame)
+/* msgrcv(2): how many bytes came, of those that the message had. Where it goes, and its type, are
+ * at the address in EDI. As Linux has it, a message that the program has no memory for is lost. */
+static int message_receive(const struct trap_frame *frame)
 {
 	struct message_request request = { .length = frame->edx, .flags = frame->esi };
-	uint32_t words[2];
+	uint32_t words[2]; /* an address, and a type */
 
 	if (!frame->edi)
 		return -EINVAL;
 	if (copy_from_user(words, frame->edi, sizeof(words)) != 0)
 		return -EFAULT;
+	if ((int32_t)request.length < 0 || (int32_t)frame->ecx < 0)
+		return -EINVAL;
 	request.type = words[1];
-	return message_receive(frame->ecx, words[0], &request);
+	int result = repeat(frame->ecx, request.flags, -ENOMSG, take_message, &request);
+
+	if (result)
+		return result;
+	const struct message *found = request.found;
+
+	result = found->length < request.length ? found->length : request.length;
+	if (give(words[0], &found->type, sizeof(found->type)) != 0 ||
+	    give(words[0] + sizeof(found->type), found->bytes, result) != 0)
+		result = -EFAULT;
+	kfree(request.found);
+	return result;
 }
 
 /* i386 has no calls for msgget and its like: ipc(2) means them by a number. */
@@ -247,7 +241,7 @@ int message_call(const struct trap_frame *frame)
 	case IPC_MSGSND:
 		return message_send(frame->ecx, frame->edi, frame->edx, frame->esi);
 	case IPC_MSGRCV:
-		return receive_call(frame);
+		return message_receive(frame);
 	case IPC_MSGGET:
 		return ipc_get(&queues, frame->ecx, 1, frame->edx);
 	case IPC_MSGCTL:

@@ -222,11 +222,17 @@ static int operate_on(struct set *set, struct request *request, uint64_t deadlin
 	return result == WAITS ? semaphore_sleep(set, request, deadline) : result;
 }
 
-/* semop(2): the operations are at a user address. Their copy comes first, since it may sleep. */
-static int semaphore_operate(int32_t id, uint32_t address, uint32_t count, uint64_t deadline)
+/* semop(2), and with a time at a user address (0: none) semtimedop(2). The operations are at an
+ * address, too. Their copy comes first, since it may sleep. */
+static int semaphore_operate(int32_t id, uint32_t address, uint32_t count, uint32_t time,
+			     enum time_format format)
 {
 	uint32_t size = count * sizeof(struct linux_semaphore_operation);
+	uint64_t deadline;
+	int result = deadline_from_user(time, format, &deadline);
 
+	if (result)
+		return result;
 	if (count == 0 || id < 0)
 		return -EINVAL;
 	if (count > SEM_OPERATIONS)
@@ -235,7 +241,7 @@ static int semaphore_operate(int32_t id, uint32_t address, uint32_t count, uint6
 
 	if (!operations)
 		return -ENOMEM;
-	int result = copy_from_user(operations, address, size) ? -EFAULT : 0;
+	result = copy_from_user(operations, address, size) ? -EFAULT : 0;
 	struct set *set = (struct set *)ipc_find(&sets, id);
 	struct request request = { operations, count, 0, calling_pid() };
 
@@ -243,16 +249,6 @@ static int semaphore_operate(int32_t id, uint32_t address, uint32_t count, uint6
 		result = set ? operate_on(set, &request, deadline) : -EINVAL;
 	kfree(operations);
 	return result;
-}
-
-/* With a time at a user address (0: none). */
-static int operate_timed(uint32_t id, uint32_t address, uint32_t count, uint32_t time,
-			 enum time_format format)
-{
-	uint64_t deadline;
-
-	return deadline_from_user(time, format, &deadline)
-		   ?: semaphore_operate(id, address, count, deadline);
 }
 
 /* The first one is undone first. */
@@ -368,30 +364,24 @@ static int move_all_values(const struct set *set, uint32_t address, bool gives)
 	return result;
 }
 
-/* semctl(2), after its last argument was read. */
-static int semaphore_control(int32_t id, uint32_t number, uint32_t command, uint32_t argument)
+/* semctl(2). Its last argument, a union semun of one word, is at the address in EDI: ipc(2). */
+static int semaphore_control(const struct trap_frame *frame)
 {
-	if (command < GETPID || command > SETALL)
-		return ipc_control(&sets, id, command, argument);
-	struct set *set = (struct set *)ipc_find(&sets, id);
-
-	if (!set)
-		return -EINVAL;
-	return command == GETALL || command == SETALL
-		   ? move_all_values(set, argument, command == GETALL)
-		   : control_one(set, number, command, argument);
-}
-
-/* semctl's last argument, a union semun of one word, is at the address in EDI: ipc(2). */
-static int control_call(const struct trap_frame *frame)
-{
-	uint32_t argument;
+	uint32_t argument, command = frame->esi & ~IPC_64;
 
 	if (!frame->edi)
 		return -EINVAL;
 	if (copy_from_user(&argument, frame->edi, sizeof(argument)) != 0)
 		return -EFAULT;
-	return semaphore_control(frame->ecx, frame->edx, frame->esi & ~IPC_64, argument);
+	if (command < GETPID || command > SETALL)
+		return ipc_control(&sets, frame->ecx, command, argument);
+	struct set *set = (struct set *)ipc_find(&sets, frame->ecx);
+
+	if (!set)
+		return -EINVAL;
+	return command == GETALL || command == SETALL
+		   ? move_all_values(set, argument, command == GETALL)
+		   : control_one(set, frame->edx, command, argument);
 }
 
 /* i386 has no calls for semget and semop: ipc(2) means them by a number. */
@@ -399,17 +389,17 @@ int semaphore_call(const struct trap_frame *frame)
 {
 	switch (frame->ebx) {
 	case IPC_SEMOP:
-		return semaphore_operate(frame->ecx, frame->edi, frame->edx, WAIT_FOREVER);
+		return semaphore_operate(frame->ecx, frame->edi, frame->edx, 0, TIMESPEC);
 	case IPC_SEMGET:
 		return frame->edx <= SEM_COUNT ? ipc_get(&sets, frame->ecx, frame->edx, frame->esi)
 					       : -EINVAL;
 	case IPC_SEMCTL:
-		return control_call(frame);
+		return semaphore_control(frame);
 	case IPC_SEMTIMEDOP:
-		return operate_timed(frame->ecx, frame->edi, frame->edx, frame->ebp, TIMESPEC);
+		return semaphore_operate(frame->ecx, frame->edi, frame->edx, frame->ebp, TIMESPEC);
 	}
 	return -ENOSYS;
 }
 
 SYSCALL(420, sys_semtimedop_time64, "dpdp",
-	operate_timed(frame->ebx, frame->ecx, frame->edx, frame->esi, TIMESPEC64))
+	semaphore_operate(frame->ebx, frame->ecx, frame->edx, frame->esi, TIMESPEC64))
