@@ -29,8 +29,8 @@ BY_LESSON = 2_800  # of the core, added
 # entry says what came.
 #
 # The breadth (limit 6,500), by folder:
-#   8,816  kernel/linux  over 300 calls: files 1,365; sockets 1,180; processes 1,051; System V's
-#                        calls 887; memory 669; signals 641; terminals 639; time 633; poll and
+#   8,805  kernel/linux  over 300 calls: files 1,365; sockets 1,180; processes 1,051; System V's
+#                        calls 877; memory 669; signals 641; terminals 639; time 633; poll and
 #                        epoll 609; futexes 403; the system 366; exec 301; definitions 72
 #   1,084  fs/proc       what ps, top, free, lsof and glibc read
 #     152  fs/sys        what lsblk and iostat read
@@ -52,7 +52,7 @@ BY_LESSON = 2_800  # of the core, added
 #   1,265  fs/cache      pages and blocks
 #     508  others
 # The limit was set before there was any of it, for a half that only reads; that half has 3,400.
-STILL = {"breadth": 13_300, "storage": 16_450}
+STILL = {"breadth": 13_285, "storage": 16_450}
 BEGINNING, END = "<!-- make budget -->\n", "<!-- end of make budget -->\n"
 
 
