@@ -41,6 +41,11 @@ void procfs_register(struct procfs_entry *directory, struct procfs_entry *entrie
 	}                                                                                          \
 	STARTUP(table##_register)
 
+/* The same for a table of one entry, whose members follow. */
+#define PROCFS_FILE(directory, table, ...)                                                         \
+	static struct procfs_entry table[] = { { __VA_ARGS__ } };                                  \
+	PROCFS(directory, table)
+
 /* /proc, each task's directory, and /proc/sys/vm. */
 extern struct procfs_entry procfs_root, procfs_task, procfs_sys_vm[1];
 

@@ -10,10 +10,9 @@
  * make. One page is used for all paths and contents. It runs once, in the first task, and may
  * sleep.
  */
-#include "fs/ram/initramfs.h"
-
 #include "fs/cpio.h"
 #include "fs/path_page.h"
+#include "fs/ram/ramfs.h"
 #include "fs/vfs/path.h"
 #include "fs/vfs/names.h"
 #include "fs/vfs/vfs.h"

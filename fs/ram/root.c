@@ -11,7 +11,6 @@
 #include "fs/root.h"
 
 #include "fs/devices.h"
-#include "fs/ram/initramfs.h"
 #include "fs/vfs/names.h"
 #include "fs/vfs/path.h"
 #include "fs/ram/ramfs.h"

@@ -15,9 +15,12 @@
 #include "kernel/process/family.h"
 #include "kernel/process/held_call.h"
 
+#define SYSCALL_ROW_OF(number, name, arguments, function)                                          \
+	static const struct syscall name##_row SYSCALL_TABLE = { number, &#name[4], arguments,     \
+								 function };
+
 #define SYSCALL_ROW(number, function, arguments)                                                   \
-	static const struct syscall function##_row SYSCALL_TABLE = { number, &#function[4],        \
-								     arguments, function };
+	SYSCALL_ROW_OF(number, function, arguments, function)
 
 #define SYSCALL_DEFINE(number, function, arguments)                                                \
 	static int function(struct trap_frame *frame);                                             \
@@ -27,6 +30,11 @@
 #define SYSCALL(number, function, arguments, result)                                               \
 	CALL(function, result)                                                                     \
 	SYSCALL_ROW(number, function, arguments)
+
+/* Two numbers and names of the same call: Linux widened its arguments, and these are as good. */
+#define SYSCALL_PAIR(number, function, number32, name, arguments, result)                          \
+	SYSCALL(number, function, arguments, result)                                               \
+	SYSCALL_ROW_OF(number32, name, arguments, function)
 
 /* `file` is the open file of argument 0, or NULL; it may be only a path (O_PATH). */
 #define SYSCALL_FILE(number, function, arguments, result)                                          \
@@ -50,6 +58,12 @@
                                                                                                    \
 		return process ? (result) : -ESRCH;                                                \
 	}
+
+/* Copies from the current task's memory, as give does to it: 0 or -EFAULT. */
+static inline int fetch(void *to, uint32_t from, uint32_t length)
+{
+	return copy_from_user(to, from, length) == 0 ? 0 : -EFAULT;
+}
 
 /* The calling program's process number, which all of its threads have: getpid(2). */
 static inline int32_t calling_pid(void)

@@ -29,6 +29,11 @@ int inode_at(uint32_t directory, uint32_t address, uint32_t flags, struct inode 
 int call_at(uint32_t directory, uint32_t address, uint32_t flags, inode_call *call, uint32_t first,
 	    uint32_t second);
 
+/* The first arguments of call_at in a call whose own first argument is a path: what that leads to,
+ * and, of a symbolic link, the link itself. */
+#define PATH_OF(frame) HERE, (frame)->ebx, 0
+#define LINK_OF(frame) HERE, (frame)->ebx, AT_SYMLINK_NOFOLLOW
+
 static inline int call_file(const struct file *file, inode_call *call, uint32_t first,
 			    uint32_t second)
 {
@@ -44,6 +49,9 @@ struct file *file_of_pool(struct anonymous *kind, const struct file_ops *ops, st
  * flags that count are O_NONBLOCK and O_CLOEXEC. */
 int descriptor_of_pool(struct anonymous *kind, const struct file_ops *ops, struct pool *pool,
 		       const void *initial, uint32_t flags);
+
+/* fcntl's commands of locks, F_GETLK to F_OFD_SETLKW, on an open file. May sleep. */
+int lock_call(struct file *file, const struct trap_frame *frame);
 
 #define FEW_VECTORS 8u /* need no page of their own, as Linux's UIO_FASTIOV */
 

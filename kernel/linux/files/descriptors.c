@@ -7,8 +7,7 @@
  */
 #include "fs/pipe.h"
 #include "fs/vfs/inode.h"
-#include "kernel/linux/call.h"
-#include "kernel/linux/files/locks.h"
+#include "kernel/linux/files/calls.h"
 #include "kernel/process/descriptor_calls.h"
 
 #define SETTABLE	    (O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME)

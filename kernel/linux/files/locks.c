@@ -8,8 +8,6 @@
  * What is here takes the arguments apart; fs/vfs/locks.h keeps the locks of an inode, finds
  * conflicts, and waits. fcntl(2), flock(2), POSIX.1 fcntl(). F_SETLKW and flock may sleep.
  */
-#include "kernel/linux/files/locks.h"
-
 #include "fs/vfs/locks.h"
 #include "kernel/abi/unistd.h"
 #include "kernel/linux/files/calls.h"

@@ -105,13 +105,11 @@ static int give_statx(struct inode *inode, uint32_t to, uint32_t unused)
 
 /* ---- the calls ---- */
 
-SYSCALL(106, sys_stat, "sp", call_at(HERE, frame->ebx, 0, give_stat, frame->ecx, 0))
-SYSCALL(107, sys_lstat, "sp",
-	call_at(HERE, frame->ebx, AT_SYMLINK_NOFOLLOW, give_stat, frame->ecx, 0))
+SYSCALL(106, sys_stat, "sp", call_at(PATH_OF(frame), give_stat, frame->ecx, 0))
+SYSCALL(107, sys_lstat, "sp", call_at(LINK_OF(frame), give_stat, frame->ecx, 0))
 SYSCALL_FILE(108, sys_fstat, "fp", call_file(file, give_stat, frame->ecx, 0))
-SYSCALL(195, sys_stat64, "sp", call_at(HERE, frame->ebx, 0, give_stat64, frame->ecx, 0))
-SYSCALL(196, sys_lstat64, "sp",
-	call_at(HERE, frame->ebx, AT_SYMLINK_NOFOLLOW, give_stat64, frame->ecx, 0))
+SYSCALL(195, sys_stat64, "sp", call_at(PATH_OF(frame), give_stat64, frame->ecx, 0))
+SYSCALL(196, sys_lstat64, "sp", call_at(LINK_OF(frame), give_stat64, frame->ecx, 0))
 SYSCALL_FILE(197, sys_fstat64, "fp", call_file(file, give_stat64, frame->ecx, 0))
 SYSCALL(300, sys_fstatat64, "aspx",
 	call_at(frame->ebx, frame->ecx, frame->esi, give_stat64, frame->edx, 0))
@@ -188,24 +186,21 @@ static int change_owner16(struct inode *inode, uint32_t owner, uint32_t group)
 	return change_owner(inode, wide_owner(owner), wide_owner(group));
 }
 
-SYSCALL(15, sys_chmod, "so", call_at(HERE, frame->ebx, 0, change_permissions, frame->ecx, 0))
+SYSCALL(15, sys_chmod, "so", call_at(PATH_OF(frame), change_permissions, frame->ecx, 0))
 SYSCALL_OPEN(94, sys_fchmod, "fo", change_permissions(file->inode, frame->ecx, 0))
 SYSCALL(306, sys_fchmodat, "aso",
 	call_at(frame->ebx, frame->ecx, 0, change_permissions, frame->edx, 0))
-SYSCALL(182, sys_chown, "sdd", call_at(HERE, frame->ebx, 0, change_owner16, frame->ecx, frame->edx))
-SYSCALL(16, sys_lchown, "sdd",
-	call_at(HERE, frame->ebx, AT_SYMLINK_NOFOLLOW, change_owner16, frame->ecx, frame->edx))
+SYSCALL(182, sys_chown, "sdd", call_at(PATH_OF(frame), change_owner16, frame->ecx, frame->edx))
+SYSCALL(16, sys_lchown, "sdd", call_at(LINK_OF(frame), change_owner16, frame->ecx, frame->edx))
 SYSCALL_OPEN(95, sys_fchown, "fdd", change_owner16(file->inode, frame->ecx, frame->edx))
-SYSCALL(212, sys_chown32, "sdd", call_at(HERE, frame->ebx, 0, change_owner, frame->ecx, frame->edx))
-SYSCALL(198, sys_lchown32, "sdd",
-	call_at(HERE, frame->ebx, AT_SYMLINK_NOFOLLOW, change_owner, frame->ecx, frame->edx))
+SYSCALL(212, sys_chown32, "sdd", call_at(PATH_OF(frame), change_owner, frame->ecx, frame->edx))
+SYSCALL(198, sys_lchown32, "sdd", call_at(LINK_OF(frame), change_owner, frame->ecx, frame->edx))
 SYSCALL_OPEN(207, sys_fchown32, "fdd", change_owner(file->inode, frame->ecx, frame->edx))
 SYSCALL(298, sys_fchownat, "asddx",
 	call_at(frame->ebx, frame->ecx, frame->edi, change_owner, frame->edx, frame->esi))
 SYSCALL(92, sys_truncate, "sd",
-	call_at(HERE, frame->ebx, 0, change_size, frame->ecx, (int32_t)frame->ecx >> 31))
-SYSCALL(193, sys_truncate64, "sxx",
-	call_at(HERE, frame->ebx, 0, change_size, frame->ecx, frame->edx))
+	call_at(PATH_OF(frame), change_size, frame->ecx, (int32_t)frame->ecx >> 31))
+SYSCALL(193, sys_truncate64, "sxx", call_at(PATH_OF(frame), change_size, frame->ecx, frame->edx))
 
 /* In memory it makes a file longer, unless that is to keep its size: nothing is reserved for it. */
 static int allocate_range(struct file *file, uint32_t mode, int64_t offset, int64_t length)
@@ -246,7 +241,7 @@ static int times_from_user(uint32_t address, enum time_format format,
 			   struct linux_timespec64 both[2])
 {
 	both[0] = both[1] = (struct linux_timespec64){ 0, UTIME_NOW };
-	return address ? times_load(address, format, both) : 0;
+	return address ? times_load(address, format, both, 2) : 0;
 }
 
 /* Moves a time to what a call wants of it: leaves it alone for UTIME_OMIT, and cuts what is out of
@@ -309,8 +304,8 @@ static int change_times_at(struct file *file, const struct trap_frame *frame, ui
 SYSCALL_FILE(320, sys_utimensat, "fspx", change_times_at(file, frame, frame->esi, TIMESPEC))
 SYSCALL_FILE(412, sys_utimensat_time64, "fspx",
 	     change_times_at(file, frame, frame->esi, TIMESPEC64))
-SYSCALL(30, sys_utime, "sp", call_at(HERE, frame->ebx, 0, change_times, frame->ecx, SECONDS))
-SYSCALL(271, sys_utimes, "sp", call_at(HERE, frame->ebx, 0, change_times, frame->ecx, TIMEVAL))
+SYSCALL(30, sys_utime, "sp", call_at(PATH_OF(frame), change_times, frame->ecx, SECONDS))
+SYSCALL(271, sys_utimes, "sp", call_at(PATH_OF(frame), change_times, frame->ecx, TIMEVAL))
 SYSCALL_FILE(299, sys_futimesat, "fsp", change_times_at(file, frame, 0, TIMEVAL))
 
 /* ---- file systems ---- */
@@ -343,5 +338,5 @@ static int give_statfs(struct inode *inode, uint32_t to, uint32_t size)
 	return size == sizeof(stat) ? give(to, &stat, sizeof(stat)) : -EINVAL;
 }
 
-SYSCALL(268, sys_statfs64, "sdp", call_at(HERE, frame->ebx, 0, give_statfs, frame->edx, frame->ecx))
+SYSCALL(268, sys_statfs64, "sdp", call_at(PATH_OF(frame), give_statfs, frame->edx, frame->ecx))
 SYSCALL_FILE(269, sys_fstatfs64, "fdp", call_file(file, give_statfs, frame->edx, frame->ecx))

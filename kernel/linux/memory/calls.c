@@ -13,7 +13,6 @@
  */
 #include "kernel/linux/call.h"
 #include "kernel/linux/memory/mapping.h"
-#include "kernel/linux/memory/limits.h"
 #include "mm/large_page.h"
 
 #define PROTECTIONS	 (PROT_READ | PROT_WRITE | PROT_EXEC)

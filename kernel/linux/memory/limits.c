@@ -3,9 +3,8 @@
  * write to, and how many areas there may be (/proc/sys/vm/max_map_count).
  * https://man7.org/linux/man-pages/man2/getrlimit.2.html
  */
-#include "kernel/linux/memory/limits.h"
-
 #include "fs/files.h"
+#include "kernel/abi/resource.h"
 #include "kernel/linux/memory/mapping.h"
 #include "kernel/process/process.h"
 #include "mm/area.h"

@@ -10,7 +10,6 @@
 #include "fs/vfs/inode.h"
 #include "kernel/linux/call.h"
 #include "kernel/linux/memory/mapping.h"
-#include "kernel/linux/memory/limits.h"
 #include "kernel/linux/memory/pinned.h"
 #include "mm/area.h"
 #include "mm/large_page.h"

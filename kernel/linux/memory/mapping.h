@@ -71,10 +71,12 @@ static inline int each_part(struct trap_frame *frame, part_action *action)
 	return holes || reached < end ? -ENOMEM : 0;
 }
 
-/* Numbers of setrlimit: of the heap and private memory, of the stack, and of all memory. */
-#define LIMIT_DATA  2
-#define LIMIT_STACK 3
-#define LIMIT_SPACE 9
+/* Would the program's memory, or its data, be larger than its limit, or in more areas, with this
+ * many bytes more of an area with these flags? `instead` of so many that are there (MAP_FIXED). */
+bool is_too_much(uint32_t more, uint32_t flags, uint32_t start, uint32_t instead) OPTIONAL;
+
+/* Would there be too much data, if the areas in the range became writable? */
+bool would_be_too_much_data(uint32_t start, uint32_t end) OPTIONAL;
 
 /* The stack's limit that getrlimit returns, in bytes, until a program has set it. */
 extern const uint32_t usual_stack;

@@ -226,13 +226,10 @@ static const struct sched_class *class_of_policy(uint32_t policy)
 static int priority_from_user(int32_t pid, int32_t policy, uint32_t address)
 {
 	uint32_t priority;
-	int error = check_pid(pid, address && policy >= 0);
+	int error =
+	    check_pid(pid, address && policy >= 0) ?: fetch(&priority, address, sizeof(priority));
 
-	if (error)
-		return error;
-	if (copy_from_user(&priority, address, sizeof(priority)) != 0)
-		return -EFAULT;
-	return is_valid_priority(policy, priority) ? (int)priority : -EINVAL;
+	return error ?: is_valid_priority(policy, priority) ? (int)priority : -EINVAL;
 }
 
 SYSCALL_DEFINE(156, sys_sched_setscheduler, "ddp")
@@ -314,9 +311,9 @@ static int check_affinity(uint32_t from, uint32_t size)
 {
 	uint32_t mask = 0;
 
-	if (copy_from_user(&mask, from, size < sizeof(mask) ? size : sizeof(mask)) != 0)
-		return -EFAULT;
-	return mask & 1 ? 0 : -EINVAL;
+	return fetch(&mask, from, size < sizeof(mask) ? size : sizeof(mask))
+		   ?: mask & 1 ? 0
+			       : -EINVAL;
 }
 
 SYSCALL_PROCESS(242, sys_sched_getaffinity, "ddp", give_affinity(frame->edx, frame->ecx))

@@ -68,11 +68,11 @@ SYSCALL_DEFINE(185, sys_capset, "pp")
 	uint32_t words, wanted[2][3];
 	int error = capability_header_from_user(frame->ebx, &pid, &words);
 
-	if (error)
-		return error;
-	if (copy_from_user(wanted, frame->ecx, words * sizeof(wanted[0])) != 0)
-		return -EFAULT;
-	return memcmp(wanted, capabilities, words * sizeof(wanted[0])) == 0 ? 0 : -EPERM;
+	if (!error)
+		error = fetch(wanted, frame->ecx, words * sizeof(wanted[0]));
+	if (!error && memcmp(wanted, capabilities, words * sizeof(wanted[0])) != 0)
+		error = -EPERM;
+	return error;
 }
 
 /* ---- prctl ---- */

@@ -101,10 +101,10 @@ int thread_local_from_user(uint32_t address, struct thread_segments *segments, b
 {
 	struct user_descriptor wanted;
 
-	if (copy_from_user(&wanted, address, sizeof(wanted)) != 0)
-		return -EFAULT;
-	int error = is_valid_segment(&wanted) ? 0 : -EINVAL;
+	int error = fetch(&wanted, address, sizeof(wanted));
 
+	if (!error && !is_valid_segment(&wanted))
+		error = -EINVAL;
 	if (!error && may_choose && wanted.entry == ANY_ENTRY)
 		error = choose_entry(address, &wanted);
 	if (!error && wanted.entry - ENTRY >= ENTRIES)

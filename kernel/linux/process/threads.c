@@ -24,7 +24,7 @@
 #include "kernel/linux/ipc/keys.h"
 #include "kernel/linux/signals/mask.h"
 #include "kernel/linux/process/usage.h"
-#include "kernel/linux/time/posix_timer.h"
+#include "kernel/linux/time/interval_timer.h"
 #include "kernel/linux/process/threads.h"
 #include "kernel/task/sched.h"
 #include "kernel/task/task_make.h"
@@ -55,11 +55,6 @@ struct robust_list {
 static struct thread *thread_of(const struct process *process)
 {
 	return (struct thread *)process;
-}
-
-bool program_has_threads(void)
-{
-	return thread_of(current->process->leader)->followers > 0;
 }
 
 /* The next task of the same program after this one (NULL: the first), or NULL. */

@@ -5,9 +5,6 @@
 
 struct process;
 
-/* Has the current task's program more than one task, which have its descriptors in common? */
-bool program_has_threads(void);
-
 /* Is the current task's program ending, so that no more tasks may join it? */
 bool program_is_ending(void);
 

@@ -21,5 +21,9 @@ struct use use_of_task(const struct task *task);
 /* What a program's tasks had used that have ended before it; their ticks are the leader's, too. */
 const struct use *use_of_ended(const struct process *leader) OPTIONAL;
 
+/* Starts to check the limits of processor time, and the timers that count it, in every tick: from
+ * lesson 4 on, where ticks are charged to tasks. */
+void watch_processor_time(void) OPTIONAL;
+
 /* The current task ends its program, whose other tasks had used this; its space is still there. */
 void usage_end(const struct use *ended);

@@ -157,22 +157,22 @@ SYSCALL_DEFINE(29, sys_pause, "")
 	return -ERESTART_SLEEP;
 }
 
-/* With the mask of the days of 32 signals in a register. */
-SYSCALL_DEFINE(72, sys_sigsuspend, "ddx")
+static int suspend(struct trap_frame *frame, uint64_t blocked)
 {
-	signal_suspend((current->process->signals.blocked & ~(uint64_t)UINT32_MAX) | frame->edx);
+	signal_suspend(blocked);
 	return sys_pause(frame);
 }
+
+/* With the mask of the days of 32 signals in a register. */
+SYSCALL(72, sys_sigsuspend, "ddx",
+	suspend(frame, (current->process->signals.blocked & ~(uint64_t)UINT32_MAX) | frame->edx))
 
 SYSCALL_DEFINE(179, sys_rt_sigsuspend, "pd")
 {
 	uint64_t mask;
 	int error = mask_from_user(&mask, frame->ebx, frame->ecx);
 
-	if (error)
-		return error;
-	signal_suspend(mask);
-	return sys_pause(frame);
+	return error ?: suspend(frame, mask);
 }
 
 int signal_accept(uint64_t set, struct signal_cause *cause)

@@ -13,11 +13,11 @@
 
 #include "fs/files.h"
 #include "kernel/abi/entry.h"
+#include "kernel/abi/resource.h"
 #include "kernel/cpu/gates.h"
 #include "kernel/lib/startup.h"
 #include "kernel/linux/signals/frame.h"
 #include "kernel/linux/signals/mask.h"
-#include "kernel/linux/process/limits.h"
 #include "mm/pool.h"
 
 #define VECTOR_BREAK	3

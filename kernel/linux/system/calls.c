@@ -9,13 +9,13 @@
 #include "fs/vfs/vfs.h"
 #include "kernel/abi/capability.h"
 #include "kernel/abi/reboot.h"
+#include "kernel/abi/resource.h"
 #include "kernel/abi/signal_handler.h"
 #include "kernel/cpu/machine.h"
 #include "kernel/lib/divide.h"
 #include "kernel/linux/call.h"
 #include "kernel/linux/memory/mapping.h"
-#include "kernel/linux/process/limits.h"
-#include "kernel/linux/time/processor_time.h"
+#include "kernel/linux/process/usage.h"
 #include "kernel/process/names.h"
 #include "kernel/process/signal.h"
 #include "kernel/report/printk.h"
@@ -35,9 +35,6 @@ struct linux_system {
 
 #define LOAD_ONE 65536u /* a load is a fraction of 16 bits */
 
-/* setrlimit(2)'s numbers of resources. */
-#define LIMIT_SIZE	1
-#define LIMIT_CORE	4
 #define LIMIT_NOTHING	UINT32_MAX
 #define STACK_UNLIMITED (LIMIT_NOTHING - 1) /* has been set so */
 #define GROUPS_MAX	65536u
@@ -52,28 +49,20 @@ struct linux_system {
 
 /* There is one user, root, and one group: both have the number 0. i386 has each call twice, for
  * numbers of 16 bits and, with a name that ends in 32, of 32. */
-SYSCALL(24, sys_getuid, "", 0)
-SYSCALL(47, sys_getgid, "", 0)
-SYSCALL(49, sys_geteuid, "", 0)
-SYSCALL(50, sys_getegid, "", 0)
-SYSCALL(138, sys_setfsuid, "d", 0)
-SYSCALL(139, sys_setfsgid, "d", 0)
-SYSCALL(199, sys_getuid32, "", 0)
-SYSCALL(200, sys_getgid32, "", 0)
-SYSCALL(201, sys_geteuid32, "", 0)
-SYSCALL(202, sys_getegid32, "", 0)
-SYSCALL(215, sys_setfsuid32, "d", 0)
-SYSCALL(216, sys_setfsgid32, "d", 0)
+SYSCALL_PAIR(24, sys_getuid, 199, sys_getuid32, "", 0)
+SYSCALL_PAIR(47, sys_getgid, 200, sys_getgid32, "", 0)
+SYSCALL_PAIR(49, sys_geteuid, 201, sys_geteuid32, "", 0)
+SYSCALL_PAIR(50, sys_getegid, 202, sys_getegid32, "", 0)
+SYSCALL_PAIR(138, sys_setfsuid, 215, sys_setfsuid32, "d", 0)
+SYSCALL_PAIR(139, sys_setfsgid, 216, sys_setfsgid32, "d", 0)
 
 static int set_user(uint32_t wanted)
 {
 	return wanted == 0 ? 0 : wanted == LIMIT_NOTHING ? -EINVAL : -EPERM;
 }
 
-SYSCALL(23, sys_setuid, "d", set_user(frame->ebx))
-SYSCALL(46, sys_setgid, "d", set_user(frame->ebx))
-SYSCALL(213, sys_setuid32, "d", set_user(frame->ebx))
-SYSCALL(214, sys_setgid32, "d", set_user(frame->ebx))
+SYSCALL_PAIR(23, sys_setuid, 213, sys_setuid32, "d", set_user(frame->ebx))
+SYSCALL_PAIR(46, sys_setgid, 214, sys_setgid32, "d", set_user(frame->ebx))
 
 /* The real one, the effective one, and (count 3) the saved one; -1 leaves one as it is. */
 static int set_users(const struct trap_frame *frame, unsigned count)
@@ -86,14 +75,10 @@ static int set_users(const struct trap_frame *frame, unsigned count)
 	return 0;
 }
 
-SYSCALL(70, sys_setreuid, "dd", set_users(frame, 2))
-SYSCALL(71, sys_setregid, "dd", set_users(frame, 2))
-SYSCALL(164, sys_setresuid, "ddd", set_users(frame, 3))
-SYSCALL(170, sys_setresgid, "ddd", set_users(frame, 3))
-SYSCALL(203, sys_setreuid32, "dd", set_users(frame, 2))
-SYSCALL(204, sys_setregid32, "dd", set_users(frame, 2))
-SYSCALL(208, sys_setresuid32, "ddd", set_users(frame, 3))
-SYSCALL(210, sys_setresgid32, "ddd", set_users(frame, 3))
+SYSCALL_PAIR(70, sys_setreuid, 203, sys_setreuid32, "dd", set_users(frame, 2))
+SYSCALL_PAIR(71, sys_setregid, 204, sys_setregid32, "dd", set_users(frame, 2))
+SYSCALL_PAIR(164, sys_setresuid, 208, sys_setresuid32, "ddd", set_users(frame, 3))
+SYSCALL_PAIR(170, sys_setresgid, 210, sys_setresgid32, "ddd", set_users(frame, 3))
 
 /* The same three, at user addresses. */
 static int give_users(const struct trap_frame *frame)
@@ -109,8 +94,7 @@ SYSCALL(209, sys_getresuid32, "ppp", give_users(frame))
 SYSCALL(211, sys_getresgid32, "ppp", give_users(frame))
 
 /* Every process is in root's group only. */
-SYSCALL(80, sys_getgroups, "dp", (int32_t)frame->ebx < 0 ? -EINVAL : 0)
-SYSCALL(205, sys_getgroups32, "dp", (int32_t)frame->ebx < 0 ? -EINVAL : 0)
+SYSCALL_PAIR(80, sys_getgroups, 205, sys_getgroups32, "dp", (int32_t)frame->ebx < 0 ? -EINVAL : 0)
 
 /* A list of other groups is refused. `size` is one element's width in bytes. */
 static int set_groups(const struct trap_frame *frame, uint32_t size)
@@ -267,11 +251,11 @@ static struct limit limit_of(const struct files *files, uint32_t resource)
 	return limit_cut(limit, limit_most(resource));
 }
 
-/* setrlimit(2): -EINVAL if the soft limit is above the hard one; -EPERM for more than there can be.
- */
+/* setrlimit(2): -EINVAL without such a resource, or if the soft limit is above the hard one; -EPERM
+ * for more than there can be. */
 static int set_limit(struct files *files, uint32_t resource, const struct limit *limit)
 {
-	if (limit->soft > limit->hard)
+	if (resource >= LIMITS || limit->soft > limit->hard)
 		return -EINVAL;
 	if (limit->hard > limit_most(resource))
 		return -EPERM;
@@ -302,11 +286,8 @@ SYSCALL_DEFINE(75, sys_setrlimit, "dp")
 {
 	struct limit limit;
 
-	if (frame->ebx >= LIMITS)
-		return -EINVAL;
-	if (copy_from_user(&limit, frame->ecx, sizeof(limit)) != 0)
-		return -EFAULT;
-	return set_limit(current->process->files, frame->ebx, &limit);
+	return fetch(&limit, frame->ecx, sizeof(limit))
+		   ?: set_limit(current->process->files, frame->ebx, &limit);
 }
 
 /* prlimit64's limits have 64 bits; no limit is all ones in both. */
@@ -387,8 +368,7 @@ static void show_limits(struct procfs_text *text, const struct task *task)
 	}
 }
 
-static struct procfs_entry limits[] = { { "limits", .show = show_limits } };
-PROCFS(&procfs_task, limits)
+PROCFS_FILE(&procfs_task, limits, "limits", .show = show_limits)
 
 /* What setarch asks for is true in any case: programs have 32 bits, and addresses are not random.
  */

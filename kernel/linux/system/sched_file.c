@@ -15,7 +15,4 @@ static int sched_file_store(const void *unused, const char *line)
 	return sched_use(line);
 }
 
-static struct procfs_entry sched[] = {
-	{ "sched", .show = sched_file_show, .store = sched_file_store },
-};
-PROCFS(&procfs_root, sched)
+PROCFS_FILE(&procfs_root, sched, "sched", .show = sched_file_show, .store = sched_file_store)

@@ -420,12 +420,8 @@ static int control_line(struct terminal *terminal, uint32_t command, uint32_t ar
 		return give(argument, &settings, sizeof(settings.settings));
 	case TCGETS2:
 		return give(argument, &settings, sizeof(settings));
-	case TCSETS:
-	case TCSETSW:
-	case TCSETSF:
-	case TCSETS2:
-	case TCSETSW2:
-	case TCSETSF2:
+	case TCSETS ... TCSETSF:
+	case TCSETS2 ... TCSETSF2:
 		return set_settings(terminal, command, argument);
 	case TCSBRK:
 	case TCSBRKP:

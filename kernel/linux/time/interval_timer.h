@@ -22,5 +22,8 @@ int interval_timer_give(const struct interval_timer *timer, uint32_t address,
 void interval_timer_set(struct interval_timer *timer, const struct timer_setting *setting,
 			bool is_absolute, void (*expire)(struct timer *timer));
 
+/* Deletes the timers of timer_create that the current task's program has. */
+void signal_timers_delete(void);
+
 /* For expire: it comes again, if it has an interval. A late one catches up, one time each tick. */
 void interval_timer_again(struct interval_timer *timer);

@@ -9,8 +9,6 @@
  *
  * Called by system calls, and by the tick.
  */
-#include "kernel/linux/time/posix_timer.h"
-
 #include "kernel/linux/call.h"
 #include "kernel/linux/list_each.h"
 #include "kernel/linux/signals/frame.h"

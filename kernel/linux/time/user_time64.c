@@ -6,10 +6,12 @@
  */
 #include "kernel/linux/time/user_time64.h"
 
+#include "kernel/linux/call.h"
 #include "kernel/task/time.h"
-#include "kernel/task/wait.h"
+
 #define NS		NANOSECONDS_PER_SECOND
 #define LONGEST_SECONDS 0x7fffffff
+#define WORDS_MOST	8u /* of two times */
 
 /* In bytes, by the format: what a copy moves, and where the second of two begins. */
 static uint32_t size_of_time(enum time_format format)
@@ -19,82 +21,75 @@ static uint32_t size_of_time(enum time_format format)
 	return sizes[format];
 }
 
-/* Seconds of 32 bits are signed, as time_t is; microseconds become nanoseconds. */
-int time_load(uint32_t address, enum time_format format, struct linux_timespec64 *time)
+/* There may be anything in the upper half of the nanoseconds. */
+static struct linux_timespec64 time_of_words(const uint32_t *words, enum time_format format)
 {
-	uint32_t words[4] = { 0 };
+	if (format == TIMESPEC64)
+		return (struct linux_timespec64){ (int64_t)words[1] << 32 | words[0], words[2] };
+	uint64_t rest = format == SECONDS ? 0 : words[1];
 
-	if (copy_from_user(words, address, size_of_time(format)) != 0)
+	return (struct linux_timespec64){ (int32_t)words[0],
+					  format == TIMEVAL ? rest * 1000 : rest };
+}
+
+int times_load(uint32_t address, enum time_format format, struct linux_timespec64 *times,
+	       uint32_t count)
+{
+	uint32_t words[WORDS_MOST], size = size_of_time(format);
+
+	if (copy_from_user(words, address, count * size) != 0)
 		return -EFAULT;
-	if (format == TIMESPEC64) /* there may be anything in the upper half of the nanoseconds */
-		*time = (struct linux_timespec64){ (int64_t)words[1] << 32 | words[0], words[2] };
-	else
-		*time = (struct linux_timespec64){ (int32_t)words[0], words[1] };
-	if (format == TIMEVAL)
-		time->nanoseconds *= 1000;
+	for (uint32_t i = 0; i < count; i++)
+		times[i] = time_of_words(&words[i * size / sizeof(*words)], format);
 	return 0;
 }
 
-int times_load(uint32_t address, enum time_format format, struct linux_timespec64 both[2])
+/* Nanoseconds of a time in words. More than LONGEST_SECONDS is as good as that: no wait lasts so
+ * long. -EINVAL unless 0 <= nanoseconds < a second and the seconds are not negative. */
+static int ns_of_words(const uint32_t *words, enum time_format format, uint64_t *ns)
 {
-	return time_load(address, format, &both[0])
-		   ?: time_load(address + size_of_time(format), format, &both[1]);
-}
+	uint32_t seconds = words[0], rest = words[1];
 
-/* More than LONGEST_SECONDS is as good as that: no wait lasts so long. */
-int timespec64_ns(const struct linux_timespec64 *time, uint64_t *ns)
-{
-	if (time->seconds < 0 || time->nanoseconds < 0 || time->nanoseconds >= NS)
+	if (format == TIMESPEC64) {
+		int64_t all = time_of_words(words, format).seconds;
+
+		seconds = all < 0 ? UINT32_MAX : all > LONGEST_SECONDS ? LONGEST_SECONDS : seconds;
+		rest = words[2];
+	} else if (format == TIMEVAL) {
+		rest = rest < NS / 1000 ? rest * 1000 : NS;
+	}
+	if ((int32_t)seconds < 0 || rest >= NS)
 		return -EINVAL;
-	int64_t seconds = time->seconds < LONGEST_SECONDS ? time->seconds : LONGEST_SECONDS;
-
-	*ns = (uint64_t)seconds * NS + time->nanoseconds;
+	*ns = (uint64_t)seconds * NS + rest;
 	return 0;
 }
 
-/* The short ones need less arithmetic. */
 int time_from_user(uint32_t address, enum time_format format, uint64_t *ns)
 {
-	struct linux_timespec64 wide;
-	struct linux_timespec time;
+	uint32_t words[WORDS_MOST / 2];
 
-	if (format == TIMESPEC64)
-		return time_load(address, format, &wide) ?: timespec64_ns(&wide, ns);
-	if (copy_from_user(&time, address, sizeof(time)) != 0)
-		return -EFAULT;
-	if (format == TIMEVAL && (uint32_t)time.nanoseconds < NS / 1000)
-		time.nanoseconds *= 1000;
-	else if (format == TIMEVAL)
-		return -EINVAL;
-	if (time.seconds < 0 || (uint32_t)time.nanoseconds >= NS)
-		return -EINVAL;
-	*ns = (uint64_t)time.seconds * NS + time.nanoseconds;
-	return 0;
+	return fetch(words, address, size_of_time(format)) ?: ns_of_words(words, format, ns);
 }
 
-/* select's microseconds may be more than a second: they are added, and time_from_user would refuse
- * them. */
+/* select's microseconds may be more than a second, which ns_of_words would refuse. */
 int deadline_from_user(uint32_t address, enum time_format format, uint64_t *deadline)
 {
-	struct linux_timespec64 time;
-	uint64_t ns, more = 0;
-	int error;
+	uint32_t words[WORDS_MOST / 2];
+	uint64_t ns = 0;
 
 	*deadline = WAIT_FOREVER;
 	if (!address)
 		return 0;
-	if (format == TIMEVAL) {
-		error = time_load(address, format, &time);
-		if (!error && time.nanoseconds <= INT32_MAX * 1000ll) {
-			more = time.nanoseconds;
-			time.nanoseconds = 0;
-		}
-		error = error ?: timespec64_ns(&time, &ns);
-	} else {
-		error = time_from_user(address, format, &ns);
+	int error = fetch(words, address, size_of_time(format));
+
+	if (!error && format == TIMEVAL) {
+		ns = (uint64_t)words[0] * NS + words[1] * 1000ull;
+		error = (int32_t)(words[0] | words[1]) < 0 ? -EINVAL : 0;
+	} else if (!error) {
+		error = ns_of_words(words, format, &ns);
 	}
 	if (!error)
-		*deadline = ns + more ? time_ns() + ns + more : 0;
+		*deadline = ns ? time_ns() + ns : 0;
 	return error;
 }
 
@@ -111,8 +106,10 @@ struct linux_timespec64 timespec64_of(uint64_t ns)
 int timer_setting_from_user(uint32_t address, enum time_format format,
 			    struct timer_setting *setting)
 {
-	return time_from_user(address, format, &setting->interval)
-		   ?: time_from_user(address + size_of_time(format), format, &setting->value);
+	uint32_t words[WORDS_MOST], size = size_of_time(format);
+
+	return fetch(words, address, 2 * size) ?: ns_of_words(words, format, &setting->interval)
+		   ?: ns_of_words(&words[size / sizeof(*words)], format, &setting->value);
 }
 
 int timer_setting_to_user(uint32_t address, enum time_format format,

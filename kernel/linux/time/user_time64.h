@@ -18,16 +18,19 @@
 
 enum time_format { SECONDS, TIMEVAL, TIMESPEC, TIMESPEC64 };
 
-/* Reads a time as it is, in seconds and nanoseconds, valid or not; or two of them, one after the
- * other. -EFAULT. What is negative in place of nanoseconds is more than any number of them. */
-int time_load(uint32_t address, enum time_format format, struct linux_timespec64 *time);
-int times_load(uint32_t address, enum time_format format, struct linux_timespec64 both[2]);
+/* Reads one or two times as they are, one after the other, in seconds and nanoseconds, valid or
+ * not. -EFAULT. What is negative in place of nanoseconds is more than any number of them. */
+int times_load(uint32_t address, enum time_format format, struct linux_timespec64 *times,
+	       uint32_t count);
 
-/* Nanoseconds of a time; -EINVAL unless 0 <= nanoseconds < a second and the seconds are not
- * negative. More than 68 years count as 68 years. */
-int timespec64_ns(const struct linux_timespec64 *time, uint64_t *ns);
+static inline int time_load(uint32_t address, enum time_format format,
+			    struct linux_timespec64 *time)
+{
+	return times_load(address, format, time, 1);
+}
 
-/* Both: -EFAULT, -EINVAL. */
+/* Nanoseconds of a time; -EFAULT, or -EINVAL unless 0 <= nanoseconds < a second and the seconds are
+ * not negative. More than 68 years count as 68 years. */
 int time_from_user(uint32_t address, enum time_format format, uint64_t *ns);
 
 /* When a wait ends that lasts as long as an address says, in ns of time_ns(): WAIT_FOREVER at

@@ -14,6 +14,7 @@ FILE = "kernel/linux/MISSING.md"
 ROW = re.compile(
     r'(?:\{\s*|^[A-Z_]+\()(\d+), (?:"(\w+)"|sys_(\w+)),\s+"(\w*)"', re.MULTILINE
 )  # in a table of calls, or with a call's definition
+PAIR = re.compile(r'^[A-Z_]+\((\d+), sys_(\w+), (\d+), sys_(\w+),\s+"(\w*)"', re.MULTILINE)
 COLUMNS = 100
 
 INTRODUCTION = """\
@@ -64,7 +65,10 @@ Of calls that are answered, these parts are refused or have less effect than on 
 
 def rows(text: str) -> list[tuple[int, str, str]]:
     """The calls of a C file: number, name, and the letters of its arguments."""
-    return [(int(n), name or other, letters) for n, name, other, letters in ROW.findall(text)]
+    found = [(n, name or other, letters) for n, name, other, letters in ROW.findall(text)]
+    for first, name, second, other, letters in PAIR.findall(text):
+        found += [(first, name, letters), (second, other, letters)]
+    return [(int(number), name, letters) for number, name, letters in found]
 
 
 def there(root: Path = ROOT) -> set[int]:

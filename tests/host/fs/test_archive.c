@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fs/ram/initramfs.h"
+#include "fs/ram/ramfs.h"
 #include "fs/vfs/path.h"
 #include "fs/vfs/vfs.h"
 #include "kernel/lib/errno.h"
