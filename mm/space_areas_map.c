@@ -121,14 +121,6 @@ static bool are_too_many(const struct space *space, uint32_t start, uint32_t end
 	return more > 0 && space->count + more > space_areas_most;
 }
 
-/* Is a range inside one area, so that two are left without it? */
-static bool is_inside(const struct space *space, uint32_t start, uint32_t end)
-{
-	const struct area *area = area_find(space, start);
-
-	return area && area_start(area) < start && area->end > end;
-}
-
 /* The largest number of areas binds only a cut that makes one more. */
 int space_unmap(struct space *space, uint32_t address, uint32_t length)
 {
@@ -137,7 +129,8 @@ int space_unmap(struct space *space, uint32_t address, uint32_t length)
 	if (address % PAGE_SIZE || length == 0 || pages < length || address > SPACE_SHARED ||
 	    pages > SPACE_SHARED - address)
 		return -EINVAL;
-	if (space->count >= space_areas_most && is_inside(space, address, address + pages))
+	if (space->count >= space_areas_most && would_split(space, address) &&
+	    area_find(space, address)->end > address + pages)
 		return -ENOMEM;
 	return area_cut(space, address, address + pages);
 }
@@ -212,7 +205,19 @@ static bool is_of_object(const struct space_range *range, uint32_t at, const str
 	       ((range->flags & AREA_SHARED) || space_peek(range, at) == page_address(page));
 }
 
-/* Shared: in more spaces than one. */
+/* What one entry maps: shared, if `entries` of all spaces do. */
+static void count_bytes(struct space_use *use, uint32_t bytes, uint32_t entry, uint32_t entries,
+			bool is_anonymous)
+{
+	bool is_dirty = (entry & PTE_DIRTY) || is_anonymous;
+
+	use->resident += bytes;
+	use->share += bytes / (entries ?: 1);
+	use->referenced += entry & PTE_ACCESSED ? bytes : 0;
+	use->anonymous += is_anonymous ? bytes : 0;
+	*(entries > 1 ? &use->shared[is_dirty] : &use->private[is_dirty]) += bytes;
+}
+
 static void count_large(struct space_use *use, uint32_t entry)
 {
 	uint32_t entries = pte_page(entry & -LARGE_PAGE)->references;
@@ -222,30 +227,16 @@ static void count_large(struct space_use *use, uint32_t entry)
 		return;
 	}
 	use->large += LARGE_PAGE;
-	use->resident += LARGE_PAGE;
-	use->anonymous += LARGE_PAGE;
-	use->share += LARGE_PAGE / entries;
-	use->referenced += entry & PTE_ACCESSED ? LARGE_PAGE : 0;
-	*(entries > 1 ? &use->shared[1] : &use->private[1]) += LARGE_PAGE;
+	count_bytes(use, LARGE_PAGE, entry, entries, true);
 }
 
 /* The zero page belongs to no program. An object has one reference itself. */
 static void count_page(struct space_use *use, uint32_t pte, bool is_of_object)
 {
 	const struct page *page = pte_page(pte);
-	uint32_t entries = page->references - is_of_object;
-	bool is_dirty = (pte & PTE_DIRTY) || !is_of_object;
 
-	if (page->state == PAGE_RESERVED)
-		return;
-	use->resident += PAGE_SIZE;
-	use->share += PAGE_SIZE / (entries ? entries : 1);
-	use->referenced += pte & PTE_ACCESSED ? PAGE_SIZE : 0;
-	use->anonymous += is_of_object ? 0 : PAGE_SIZE;
-	if (entries > 1)
-		use->shared[is_dirty] += PAGE_SIZE;
-	else
-		use->private[is_dirty] += PAGE_SIZE;
+	if (page->state != PAGE_RESERVED)
+		count_bytes(use, PAGE_SIZE, pte, page->references - is_of_object, !is_of_object);
 }
 
 /* Entries of page tables are looked at one by one; 4 MiB without a table take 1,024 short steps. */

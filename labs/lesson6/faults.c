@@ -49,10 +49,11 @@ static void let_others_run(const struct space *space, bool write)
 		msleep(1);
 }
 
-static int run_slow(int count, char **words)
+/* Runs the program that follows the first argument; `look` sees each of its faults. */
+static int run_watched(int count, char **words, void (*look)(const struct space *space, bool write))
 {
-	page_fault_watch = let_others_run;
-	int status = program_run(count, words);
+	page_fault_watch = look;
+	int status = program_run(count - 2, words + 2);
 
 	page_fault_watch = NULL;
 	return status != 0;
@@ -61,7 +62,7 @@ static int run_slow(int count, char **words)
 static int run_faults(int count, char **words)
 {
 	if (strcmp(words[1], "slow") == 0)
-		return run_slow(count - 2, words + 2);
+		return run_watched(count, words, let_others_run);
 	uint32_t usual = fault_around_bytes, at_exec = exec_shown_bytes;
 	uint64_t around;
 
@@ -74,15 +75,13 @@ static int run_faults(int count, char **words)
 	seen.faults = seen.writes = seen.pages = seen.bytes = 0;
 	fault_around_bytes = around << PAGE_SHIFT;
 	exec_shown_bytes = 0;
-	page_fault_watch = watch;
-	int status = program_run(count - 2, words + 2);
+	int failed = run_watched(count, words, watch);
 
-	page_fault_watch = NULL;
 	fault_around_bytes = usual;
 	exec_shown_bytes = at_exec;
 	printk("faults: %u faults, %u to write; %u pages present of %u\n", seen.faults, seen.writes,
 	       seen.pages, seen.bytes >> PAGE_SHIFT);
-	return status != 0;
+	return failed;
 }
 
 static const struct command commands[] COMMAND_TABLE = {

@@ -14,25 +14,9 @@
 
 _Static_assert(PAGE_SIZE << LIST_ORDER == XATTR_SIZE_MAX, "a list fits");
 
-/* What a call does with an inode, and the registers after the first one. */
-typedef int attribute_call(struct inode *inode, const struct trap_frame *frame);
-
-/* The same for calls whose second argument is a name, which was fetched. */
-typedef int named_call(struct inode *inode, const char *name, const struct trap_frame *frame);
-
-/* -ERANGE for a name that is empty or too long. */
-static int call_with_name(struct inode *inode, const struct trap_frame *frame, named_call *call)
-{
-	char *name CLEANUP(path_page_release) = path_page();
-
-	if (!name)
-		return -ENOMEM;
-	int length = string_from_user(name, frame->ecx, XATTR_NAME_MAX + 1);
-
-	if (length <= 0)
-		return length == -EFAULT ? length : -ERANGE;
-	return call(inode, name, frame);
-}
+/* What a call does with an inode, a name (the second argument, which was fetched), and the
+ * registers after these. */
+typedef int attribute_call(struct inode *inode, const char *name, const struct trap_frame *frame);
 
 /* user.* says what the contents mean: devices, pipes and links have none. */
 static bool may_have_attribute(const struct inode *inode, const char *name)
@@ -45,7 +29,7 @@ static bool may_have_attribute(const struct inode *inode, const char *name)
 
 /* The value's length is the result; with a size of 0 nothing is copied. No file system has a value
  * larger than a page. */
-static int get_named(struct inode *inode, const char *name, const struct trap_frame *frame)
+static int get_attribute(struct inode *inode, const char *name, const struct trap_frame *frame)
 {
 	char *value CLEANUP(path_page_release) = NULL;
 	uint32_t size = frame->esi;
@@ -63,16 +47,10 @@ static int get_named(struct inode *inode, const char *name, const struct trap_fr
 	return length > 0 && size > 0 && copy_to_user(frame->edx, value, length) ? -EFAULT : length;
 }
 
-static int get_attribute(struct inode *inode, const struct trap_frame *frame)
-{
-	return call_with_name(inode, frame, get_named);
-}
-
 /* The names, each with its NUL, one after the other. */
-static int list_attributes(struct inode *inode, const struct trap_frame *frame)
+static int list_attributes(struct inode *inode, uint32_t to, uint32_t size)
 {
-	uint32_t size = frame->edx < XATTR_SIZE_MAX ? frame->edx : XATTR_SIZE_MAX;
-
+	size = size < XATTR_SIZE_MAX ? size : XATTR_SIZE_MAX;
 	if (!inode->ops->list_attributes)
 		return 0;
 	if (size == 0)
@@ -83,7 +61,7 @@ static int list_attributes(struct inode *inode, const struct trap_frame *frame)
 		return -ENOMEM;
 	int length = inode->ops->list_attributes(inode, names, size);
 
-	if (length > 0 && copy_to_user(frame->ecx, names, length))
+	if (length > 0 && copy_to_user(to, names, length))
 		length = -EFAULT;
 	page_free(names, LIST_ORDER);
 	return length;
@@ -105,10 +83,12 @@ static int change_attribute(struct inode *inode, const char *name, const void *v
 }
 
 /* Of a value that no file system takes, a page is enough: its size is what is refused. */
-static int set_named(struct inode *inode, const char *name, const struct trap_frame *frame)
+static int set_attribute(struct inode *inode, const char *name, const struct trap_frame *frame)
 {
 	uint32_t size = frame->esi;
 
+	if (frame->edi & ~(uint32_t)(XATTR_CREATE | XATTR_REPLACE))
+		return -EINVAL;
 	if (size > XATTR_SIZE_MAX)
 		return -E2BIG;
 	char *value CLEANUP(path_page_release) = path_page();
@@ -120,37 +100,36 @@ static int set_named(struct inode *inode, const char *name, const struct trap_fr
 	return change_attribute(inode, name, value, size, frame->edi);
 }
 
-static int set_attribute(struct inode *inode, const struct trap_frame *frame)
-{
-	if (frame->edi & ~(uint32_t)(XATTR_CREATE | XATTR_REPLACE))
-		return -EINVAL;
-	return call_with_name(inode, frame, set_named);
-}
-
-static int remove_named(struct inode *inode, const char *name, const struct trap_frame *frame)
+static int remove_attribute(struct inode *inode, const char *name, const struct trap_frame *frame)
 {
 	return change_attribute(inode, name, NULL, 0, 0);
 }
 
-static int remove_attribute(struct inode *inode, const struct trap_frame *frame)
-{
-	return call_with_name(inode, frame, remove_named);
-}
-
 /* ---- the calls, by what names the inode ---- */
+
+/* -ERANGE for a name that is empty or too long. */
+static int with_name(struct inode *inode, const struct trap_frame *frame, attribute_call *call)
+{
+	char *name CLEANUP(path_page_release) = path_page();
+	int length = name ? string_from_user(name, frame->ecx, XATTR_NAME_MAX + 1) : -ENOMEM;
+
+	if (length == 0 || length == -ENAMETOOLONG)
+		return -ERANGE;
+	return length < 0 ? length : call(inode, name, frame);
+}
 
 /* The inode is held while the call sleeps. */
 static int of_path(const struct trap_frame *frame, uint32_t flags, attribute_call *call)
 {
 	struct inode *inode CLEANUP(inode_release) = NULL;
 
-	return inode_at(HERE, frame->ebx, flags, &inode) ?: call(inode, frame);
+	return inode_at(HERE, frame->ebx, flags, &inode) ?: with_name(inode, frame, call);
 }
 
 /* A file that is in no file system has no inode. */
 static int of_file(const struct file *file, const struct trap_frame *frame, attribute_call *call)
 {
-	return file->inode ? call(file->inode, frame) : -EOPNOTSUPP;
+	return file->inode ? with_name(file->inode, frame, call) : -EOPNOTSUPP;
 }
 
 SYSCALL(226, sys_setxattr, "ssxdx", of_path(frame, 0, set_attribute))
@@ -159,9 +138,11 @@ SYSCALL_OPEN(228, sys_fsetxattr, "fsxdx", of_file(file, frame, set_attribute))
 SYSCALL(229, sys_getxattr, "ssxd", of_path(frame, 0, get_attribute))
 SYSCALL(230, sys_lgetxattr, "ssxd", of_path(frame, AT_SYMLINK_NOFOLLOW, get_attribute))
 SYSCALL_OPEN(231, sys_fgetxattr, "fsxd", of_file(file, frame, get_attribute))
-SYSCALL(232, sys_listxattr, "sxd", of_path(frame, 0, list_attributes))
-SYSCALL(233, sys_llistxattr, "sxd", of_path(frame, AT_SYMLINK_NOFOLLOW, list_attributes))
-SYSCALL_OPEN(234, sys_flistxattr, "fxd", of_file(file, frame, list_attributes))
+SYSCALL(232, sys_listxattr, "sxd", call_at(PATH_OF(frame), list_attributes, frame->ecx, frame->edx))
+SYSCALL(233, sys_llistxattr, "sxd",
+	call_at(LINK_OF(frame), list_attributes, frame->ecx, frame->edx))
+SYSCALL_OPEN(234, sys_flistxattr, "fxd",
+	     file->inode ? list_attributes(file->inode, frame->ecx, frame->edx) : -EOPNOTSUPP)
 SYSCALL(235, sys_removexattr, "ss", of_path(frame, 0, remove_attribute))
 SYSCALL(236, sys_lremovexattr, "ss", of_path(frame, AT_SYMLINK_NOFOLLOW, remove_attribute))
 SYSCALL_OPEN(237, sys_fremovexattr, "fs", of_file(file, frame, remove_attribute))

@@ -39,35 +39,27 @@
 #define KNOWN_FLAGS                                                                                \
 	(IGNORED_FLAGS | MS_RDONLY | MS_SYNCHRONOUS | MS_DIRSYNC | MS_REMOUNT | MS_NOATIME)
 
-enum { SOURCE, TARGET, TYPE, TEXT, TEXTS };
-
-/* mount's four texts, a page each; NULL where the program gave a null pointer. */
+/* mount's texts, each in a page; NULL where the program gave a null pointer. */
 struct mount_texts {
-	char *text[TEXTS];
+	char *source, *target, *type, *options;
 };
 
 static void free_texts(struct mount_texts *texts)
 {
-	for (unsigned i = 0; i < TEXTS; i++)
-		path_page_release(&texts->text[i]);
+	path_page_release(&texts->source);
+	path_page_release(&texts->target);
+	path_page_release(&texts->type);
+	path_page_release(&texts->options);
 }
 
-/* What was fetched before an error is the caller's, too. */
-static int fetch_texts(const struct trap_frame *frame, struct mount_texts *texts)
+static int fetch_text(uint32_t address, char **text)
 {
-	const uint32_t addresses[TEXTS] = { frame->ebx, frame->ecx, frame->edx, frame->edi };
-
-	int error = 0;
-
-	for (unsigned i = 0; i < TEXTS && !error; i++)
-		if (addresses[i])
-			error = path_from_user(addresses[i], &texts->text[i]);
-	return error;
+	return address ? path_from_user(address, text) : 0;
 }
 
 /* A null pointer is an error only where the text is needed. What is not supported is named on the
  * console, since -EINVAL has many causes here. */
-static int mount_from_texts(char *const texts[TEXTS], uint32_t flags)
+static int mount_from_texts(const struct mount_texts *texts, uint32_t flags)
 {
 	struct inode *start = vfs_working_directory(current->process->files);
 	const struct mount_options options = {
@@ -75,30 +67,31 @@ static int mount_from_texts(char *const texts[TEXTS], uint32_t flags)
 		.no_access_time = flags & MS_NOATIME,
 		.synchronous = flags & MS_SYNCHRONOUS,
 		.synchronous_directories = flags & (MS_SYNCHRONOUS | MS_DIRSYNC),
-		.text = texts[TEXT] ?: "",
+		.text = texts->options ?: "",
 	};
 
-	if (!texts[TARGET])
+	if (!texts->target)
 		return -EFAULT;
 	if (flags & ~KNOWN_FLAGS) {
 		printk("mount: %s: flags 0x%x are not supported (bind and move are not)\n",
-		       texts[TARGET], flags & ~KNOWN_FLAGS);
+		       texts->target, flags & ~KNOWN_FLAGS);
 		return -EINVAL;
 	}
 	if (flags & MS_REMOUNT)
-		return vfs_remount(start, texts[TARGET], &options);
-	if (!texts[TYPE])
+		return vfs_remount(start, texts->target, &options);
+	if (!texts->type)
 		return -EFAULT;
-	return vfs_mount(start, texts[SOURCE] ?: "none", texts[TYPE], texts[TARGET], &options);
+	return vfs_mount(start, texts->source ?: "none", texts->type, texts->target, &options);
 }
 
 SYSCALL_DEFINE(21, sys_mount, "sssxp")
 {
 	bool has_magic = (frame->esi & MS_MAGIC_MASK) == MS_MAGIC;
-	struct mount_texts texts CLEANUP(free_texts) = { { NULL } };
+	struct mount_texts texts CLEANUP(free_texts) = { NULL };
 
-	return fetch_texts(frame, &texts)
-		   ?: mount_from_texts(texts.text,
+	return fetch_text(frame->ebx, &texts.source) ?: fetch_text(frame->ecx, &texts.target)
+		   ?: fetch_text(frame->edx, &texts.type) ?: fetch_text(frame->edi, &texts.options)
+		   ?: mount_from_texts(&texts,
 				       has_magic ? frame->esi & ~MS_MAGIC_MASK : frame->esi);
 }
 

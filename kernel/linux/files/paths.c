@@ -265,7 +265,7 @@ static int change_directory(struct inode *inode, uint32_t unused, uint32_t unuse
 	return vfs_enter(current->process->files, inode);
 }
 
-SYSCALL(12, sys_chdir, "s", call_at(HERE, frame->ebx, 0, change_directory, 0, 0))
+SYSCALL(12, sys_chdir, "s", call_at(PATH_OF(frame), change_directory, 0, 0))
 SYSCALL_FILE(133, sys_fchdir, "f", call_file(file, change_directory, 0, 0))
 
 /* Linux's call, not the library's getcwd(3): returns the length of the path with its NUL. */
