@@ -81,3 +81,9 @@ static inline struct file *file_opened(struct file *file)
  * __free (include/linux/cleanup.h). The variable begins as NULL, or as zeros, for which release
  * does nothing. */
 #define CLEANUP(release) __attribute__((cleanup(release)))
+
+/* For CLEANUP of what interrupts_disable returned. */
+static inline void interrupts_leave(const bool *enabled)
+{
+	interrupts_restore(*enabled);
+}

@@ -6,7 +6,6 @@
  * fcntl(2). Of these only locks sleep, and what closing a file does.
  */
 #include "fs/pipe.h"
-#include "fs/vfs/inode.h"
 #include "kernel/linux/files/calls.h"
 #include "kernel/process/descriptor_calls.h"
 

@@ -114,12 +114,10 @@ SYSCALL_FILE(197, sys_fstat64, "fp", call_file(file, give_stat64, frame->ecx, 0)
 SYSCALL(300, sys_fstatat64, "aspx",
 	call_at(frame->ebx, frame->ecx, frame->esi, give_stat64, frame->edx, 0))
 
-SYSCALL_DEFINE(383, sys_statx, "asxxp")
-{
-	if (frame->esi & STATX_RESERVED || (frame->edx & AT_STATX_SYNC) == AT_STATX_SYNC)
-		return -EINVAL;
-	return call_at(frame->ebx, frame->ecx, frame->edx, give_statx, frame->edi, 0);
-}
+SYSCALL(383, sys_statx, "asxxp",
+	frame->esi &STATX_RESERVED || (frame->edx & AT_STATX_SYNC) == AT_STATX_SYNC
+	    ? -EINVAL
+	    : call_at(frame->ebx, frame->ecx, frame->edx, give_statx, frame->edi, 0))
 
 /* Every process is root's, which may do everything except execute a file that has no execute
  * permission. */

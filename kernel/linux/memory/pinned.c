@@ -26,7 +26,11 @@
 
 #define TURN (1u << 20) /* bytes, after which others may run */
 
-int populate(uint32_t start, uint32_t end)
+/* Gives the current task's program every page of [start, end), whole pages, as if it had touched
+ * it: for writing, where it may write and the memory is its own. Ends at the first that it cannot
+ * have. Returns 0; -ENOMEM, where nothing is mapped, or no page; -EAGAIN without memory. May sleep,
+ * and lets others run. */
+static int populate(uint32_t start, uint32_t end)
 {
 	for (; start < end; start += PAGE_SIZE) {
 		const struct area *area = area_find(current->space, start);

@@ -10,12 +10,6 @@ struct space;
 #define PINS_NEW    1u /* MCL_FUTURE: what is mapped from now on is pinned, too */
 #define PINS_LAZILY 2u /* MCL_ONFAULT: and its pages come when they are touched */
 
-/* Gives the current task's program every page of [start, end), whole pages, as if it had touched
- * it: for writing, where it may write and the memory is its own. Ends at the first that it cannot
- * have. Returns 0; -ENOMEM, where nothing is mapped, or no page; -EAGAIN without memory. May sleep,
- * and lets others run. */
-int populate(uint32_t start, uint32_t end);
-
 /* What pin_new does for a space that wants it, or a mapping that does. */
 void pin_areas(uint32_t start, uint32_t end, bool pinned, bool populated);
 

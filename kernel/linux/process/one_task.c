@@ -7,7 +7,7 @@
  * several queues ends with any interrupt, and its caller checks all of them again (wait_idle.c).
  */
 
-#include "kernel/process/family.h"
+#include "kernel/linux/call.h"
 #include "kernel/process/signal_actions.h"
 #include "kernel/task/sched.h"
 
@@ -42,11 +42,9 @@ void wait_join(struct wait_queue *queue, struct waiter *waiter)
 
 int wait_any(const struct waiter *waiters, unsigned count, uint64_t deadline_ns)
 {
-	bool enabled = interrupts_disable();
-	int result = wait_sleep_until(count > 0 ? waiters->queue : NULL, deadline_ns);
+	bool enabled CLEANUP(interrupts_leave) = interrupts_disable();
 
-	interrupts_restore(enabled);
-	return result;
+	return wait_sleep_until(count > 0 ? waiters->queue : NULL, deadline_ns);
 }
 
 void wait_leave(struct waiter *waiter)

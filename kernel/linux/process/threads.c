@@ -147,7 +147,7 @@ static void pend(struct process *process, uint64_t bit)
 /* All but the current task end, as soon as they are on their way to user mode. */
 static void kill_others(const struct process *leader)
 {
-	bool enabled = interrupts_disable();
+	bool enabled CLEANUP(interrupts_leave) = interrupts_disable();
 
 	for (struct process *each = next_thread(leader, NULL); each;
 	     each = next_thread(leader, each)) {
@@ -156,7 +156,6 @@ static void kill_others(const struct process *leader)
 		pend(each, SIGNAL_BIT(SIGKILL));
 		sched_continue(each->task);
 	}
-	interrupts_restore(enabled);
 }
 
 const struct use *use_of_ended(const struct process *leader)
@@ -268,7 +267,7 @@ static int become_alone(void)
 	leave_user_memory();
 	if (first->followers == 0)
 		return 0;
-	bool enabled = interrupts_disable();
+	bool enabled CLEANUP(interrupts_leave) = interrupts_disable();
 
 	first->ending |= ENDING_ALL;
 	kill_others(leader);
@@ -279,7 +278,6 @@ static int become_alone(void)
 	while (thread_of(process)->followers > 0)
 		wait_sleep_blocked(&process->children);
 	thread_of(process)->ending = 0;
-	interrupts_restore(enabled);
 	return 0;
 }
 
@@ -359,7 +357,7 @@ void signal_adopt(uint64_t set)
 {
 	struct process *process = current->process, *leader = process->leader;
 	struct process_signals *from = &leader->signals;
-	bool enabled = interrupts_disable();
+	bool enabled CLEANUP(interrupts_leave) = interrupts_disable();
 	uint64_t some = from->pending & from->blocked & set & ~process->signals.pending;
 
 	for (int signal = 1; process != leader && signal <= SIGNALS && some; signal++) {
@@ -372,7 +370,6 @@ void signal_adopt(uint64_t set)
 		if (!signal_next_queued(from, signal, cause))
 			from->pending &= ~SIGNAL_BIT(signal);
 	}
-	interrupts_restore(enabled);
 }
 
 /* ---- calls ---- */

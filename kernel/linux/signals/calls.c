@@ -186,7 +186,7 @@ int signal_accept(uint64_t set, struct signal_cause *cause)
  * signal, -EAGAIN after the deadline, or -EINTR. */
 static int wait_for_signal(uint64_t set, uint64_t deadline, struct signal_cause *cause)
 {
-	bool enabled = interrupts_disable();
+	bool enabled CLEANUP(interrupts_leave) = interrupts_disable();
 	int32_t signal, error = 0;
 
 	while ((signal = signal_accept(set, cause)) == 0 && error == 0) {
@@ -194,7 +194,6 @@ static int wait_for_signal(uint64_t set, uint64_t deadline, struct signal_cause 
 		error = wait_any(NULL, 0, deadline);
 	}
 	current->process->signals.awaited = 0;
-	interrupts_restore(enabled);
 	return signal ? signal : error == -ETIMEDOUT ? -EAGAIN : -EINTR;
 }
 

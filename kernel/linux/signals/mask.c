@@ -8,37 +8,33 @@
  */
 #include "kernel/linux/signals/mask.h"
 
-#include "mm/user_copy.h"
+#include "kernel/linux/call.h"
 
 struct wait_queue signal_sent;
 
 int mask_from_user(uint64_t *mask, uint32_t address, uint32_t size)
 {
-	if (size != sizeof(*mask))
-		return -EINVAL;
-	return copy_from_user(mask, address, sizeof(*mask)) == 0 ? 0 : -EFAULT;
+	return size == sizeof(*mask) ? fetch(mask, address, size) : -EINVAL;
 }
 
 void signal_block(uint64_t blocked)
 {
-	bool enabled = interrupts_disable();
+	bool enabled CLEANUP(interrupts_leave) = interrupts_disable();
 
 	if (signal_adopt)
 		signal_adopt(~blocked);
 	current->process->signals.blocked = blocked & ~SIGNALS_FIXED;
 	signal_update(current->process);
-	interrupts_restore(enabled);
 }
 
 void signal_suspend(uint64_t blocked)
 {
-	bool enabled = interrupts_disable();
+	bool enabled CLEANUP(interrupts_leave) = interrupts_disable();
 
 	current->process->signals.saved = current->process->signals.blocked;
 	current->process->signals.is_suspended = true;
 	trap_return_work |= WORK_SIGNAL; /* so that it comes back in any case */
 	signal_block(blocked);
-	interrupts_restore(enabled);
 }
 
 void signal_resume(void)

@@ -21,9 +21,8 @@
 #include "kernel/linux/terminal/terminal.h"
 
 #include "fs/linux/poll.h"
-#include "kernel/abi/file.h"
 #include "kernel/abi/poll.h"
-#include "kernel/process/family.h"
+#include "kernel/linux/call.h"
 #include "kernel/process/signal_actions.h"
 #include "kernel/task/time.h"
 
@@ -345,12 +344,10 @@ static int set_settings(struct terminal *terminal, uint32_t command, uint32_t ar
 {
 	struct linux_termios2 settings = terminal->line.all;
 	uint32_t size = command >= TCSETS2 ? sizeof(settings) : sizeof(settings.settings);
-	int error = check_background(terminal, SIGTTOU);
+	int error = check_background(terminal, SIGTTOU) ?: fetch(&settings, argument, size);
 
 	if (error)
 		return error;
-	if (copy_from_user(&settings, argument, size))
-		return -EFAULT;
 	line_set(&terminal->line, &settings, command == TCSETSF || command == TCSETSF2);
 	terminal->hardware->resume(terminal);
 	return 0;
@@ -384,10 +381,9 @@ static int type_for(struct terminal *terminal, uint32_t argument)
 
 	if (copy_from_user(&byte, argument, sizeof(byte)))
 		return -EFAULT;
-	bool enabled = interrupts_disable();
+	bool enabled CLEANUP(interrupts_leave) = interrupts_disable();
 
 	line_type(&terminal->line, byte);
-	interrupts_restore(enabled);
 	wait_wake(&terminal->readers);
 	return 0;
 }

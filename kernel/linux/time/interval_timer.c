@@ -3,7 +3,7 @@
 #include "kernel/linux/time/interval_timer.h"
 
 #include "fs/vfs/wall_time.h"
-#include "kernel/cpu/interrupts.h"
+#include "kernel/linux/call.h"
 #include "kernel/task/time.h"
 
 #define SHORTEST_NS 10000000u
@@ -38,14 +38,13 @@ void interval_timer_set(struct interval_timer *timer, const struct timer_setting
 			bool is_absolute, void (*expire)(struct timer *timer))
 {
 	uint64_t value = setting->value, interval = setting->interval;
-	bool enabled = interrupts_disable();
+	bool enabled CLEANUP(interrupts_leave) = interrupts_disable();
 
 	timer_cancel(&timer->timer);
 	timer->interval = interval && interval < SHORTEST_NS ? SHORTEST_NS : interval;
 	if (value)
 		timer_start(&timer->timer,
 			    is_absolute ? deadline_of(timer, value) : time_ns() + value, expire);
-	interrupts_restore(enabled);
 }
 
 /* From the deadline on, not from now: an interval does not drift. */

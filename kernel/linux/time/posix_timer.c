@@ -88,11 +88,10 @@ uint32_t signal_overrun(int32_t number)
 /* A signal that is pending stays so. */
 static void timer_delete(struct signal_timer *timer)
 {
-	bool enabled = interrupts_disable();
+	bool enabled CLEANUP(interrupts_leave) = interrupts_disable();
 
 	timer_cancel(&timer->timer.timer);
 	list_remove(&timer->all);
-	interrupts_restore(enabled);
 	pool_free(&signal_timers, timer);
 }
 

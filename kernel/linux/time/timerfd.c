@@ -84,11 +84,10 @@ static int timerfd_settime(struct file *file, const struct trap_frame *frame,
 		error = interval_timer_give(&found->timer, frame->esi, format);
 	if (error)
 		return error;
-	bool enabled = interrupts_disable();
+	bool enabled CLEANUP(interrupts_leave) = interrupts_disable();
 
 	found->times.count = 0;
 	interval_timer_set(&found->timer, &setting, frame->ecx, timer_file_expire);
-	interrupts_restore(enabled);
 	return 0;
 }
 
