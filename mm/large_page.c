@@ -32,7 +32,7 @@
 #define FLAGS	 (PAGE_SIZE - 1)
 
 uint32_t *large_tables_aside;
-static struct large_counts counts;
+struct large_counts large_counts;
 
 /* ---- entries ---- */
 
@@ -87,7 +87,7 @@ static uint32_t counted(const struct page *block)
 /* The counter of blocks of this kind. */
 static uint32_t *counter(uint32_t entry)
 {
-	return entry & PTE_POOL ? &counts.pool : &counts.promoted;
+	return entry & PTE_POOL ? &large_counts.pool : &large_counts.promoted;
 }
 
 static struct page *block_create(uint32_t kind)
@@ -153,7 +153,7 @@ static void count_contents(const struct space *space, uint32_t address)
 	if (!(entry & PTE_RESERVED))
 		return;
 	memset(page_address(block_of(entry)), 0, LARGE_PAGE);
-	counts.reserved--;
+	large_counts.reserved--;
 	*directory_entry(space, address) = entry & ~PTE_RESERVED;
 }
 
@@ -161,7 +161,7 @@ static void drop(struct space *space, uint32_t address)
 {
 	uint32_t entry = large_entry(space, address);
 
-	counts.reserved -= !!(entry & PTE_RESERVED);
+	large_counts.reserved -= !!(entry & PTE_RESERVED);
 	set_directory_entry(space, address, 0);
 	space->pages -= PAGES;
 	block_release(entry);
@@ -335,7 +335,7 @@ static bool map_one(struct space *space, uint32_t address)
 		return false;
 	}
 	*directory_entry(space, address) = (own(block, PTE_POOL) | PTE_RESERVED) & ~PTE_PRESENT;
-	counts.reserved++;
+	large_counts.reserved++;
 	space->pages += PAGES;
 	return true;
 }
@@ -396,9 +396,4 @@ uint32_t large_promote(struct space *space, uint32_t start, uint32_t end)
 	     start < end && end - start >= LARGE_PAGE; start += LARGE_PAGE)
 		made += promote(space, start);
 	return made;
-}
-
-struct large_counts large_count(void)
-{
-	return counts;
 }

@@ -47,4 +47,4 @@ struct large_counts {
 	uint32_t promoted; /* by MADV_HUGEPAGE */
 };
 
-struct large_counts large_count(void);
+extern struct large_counts large_counts;

@@ -257,14 +257,11 @@ struct space_use space_use_of(const struct space *space, const struct space_rang
 	return use;
 }
 
-uint32_t space_resident_size(const struct space *space)
+struct space_sizes space_sizes(const struct space *space)
 {
-	return space->pages * PAGE_SIZE;
-}
+	uint32_t most = space->most > space->pages ? space->most : space->pages;
 
-uint32_t space_most_size(const struct space *space)
-{
-	return (space->most > space->pages ? space->most : space->pages) * PAGE_SIZE;
+	return (struct space_sizes){ space->size, space->pages * PAGE_SIZE, most * PAGE_SIZE };
 }
 
 /* Does not sleep: the space is another task's, which would change it meanwhile. */
@@ -285,9 +282,4 @@ uint32_t space_read(const struct space *space, uint32_t address, void *to, uint3
 		done += count;
 	}
 	return done;
-}
-
-uint32_t space_size(const struct space *space)
-{
-	return space->size;
 }

@@ -81,12 +81,12 @@ struct space_use {
 
 struct space_use space_use_of(const struct space *space, const struct space_range *range);
 
-/* How many bytes of memory its program uses at the moment; and how many were the most. */
-uint32_t space_resident_size(const struct space *space);
-uint32_t space_most_size(const struct space *space);
+/* Bytes of a space: what is mapped, what of it is in memory, and the most that ever was. */
+struct space_sizes {
+	uint32_t mapped, resident, most;
+};
 
-/* Bytes that are mapped. */
-uint32_t space_size(const struct space *space);
+struct space_sizes space_sizes(const struct space *space);
 
 /* How many areas a space may have, as far as mmap, munmap, mprotect, mremap and brk make them:
  * /proc/sys/vm/max_map_count. */

@@ -113,21 +113,11 @@ uint32_t space_read(const struct space *space, uint32_t address, void *to, uint3
 	return length;
 }
 
-uint32_t space_size(const struct space *space)
+struct space_sizes space_sizes(const struct space *space)
 {
-	uint32_t pages = 0;
+	struct space_sizes sizes = { 0, SLOT_SIZE, SLOT_SIZE };
 
 	for (uint32_t page = 0; page < SLOT_PAGES; page++)
-		pages += is_mapped(space, page);
-	return pages * PAGE_SIZE;
-}
-
-uint32_t space_resident_size(const struct space *space)
-{
-	return SLOT_SIZE;
-}
-
-uint32_t space_most_size(const struct space *space)
-{
-	return SLOT_SIZE;
+		sizes.mapped += is_mapped(space, page) ? PAGE_SIZE : 0;
+	return sizes;
 }

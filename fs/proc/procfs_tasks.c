@@ -58,12 +58,12 @@ static int parent_pid(const struct task *task)
 /* Bytes of areas, and of those that are in memory. */
 static uint32_t memory_of(const struct task *task)
 {
-	return task->space ? space_size(task->space) : 0;
+	return task->space ? space_sizes(task->space).mapped : 0;
 }
 
 static uint32_t resident_of(const struct task *task)
 {
-	return task->space ? space_resident_size(task->space) : 0;
+	return task->space ? space_sizes(task->space).resident : 0;
 }
 
 /* The 52 columns of stat. Times are in hundredths of seconds, which are ticks here; a priority is

@@ -31,7 +31,7 @@ static struct {
 
 static void watch(const struct space *space, bool write)
 {
-	uint32_t pages = space_resident(space), bytes = space_size(space);
+	uint32_t pages = space_resident(space), bytes = space_sizes(space).mapped;
 
 	seen.faults++;
 	seen.writes += write;

@@ -65,7 +65,7 @@ static bool is_too_much_data(uint32_t more, uint32_t start, uint32_t end)
 bool is_too_much(uint32_t more, uint32_t flags, uint32_t start, uint32_t instead)
 {
 	const struct space *space = current->space;
-	uint32_t size = space_size(space), end = start + instead;
+	uint32_t size = space->size, end = start + instead;
 
 	if (space->count > space_areas_most ||
 	    (is_beyond(LIMIT_SPACE, size, more) &&

@@ -109,17 +109,17 @@ static void show_smaps(struct procfs_text *text, const struct task *task)
  * MAP_HUGETLB could have is free for others, too. Reserved ones count as free, as in Linux. */
 void procfs_show_large(struct procfs_text *text)
 {
-	const struct large_counts counts = large_count();
 	uint32_t free = 0;
 
 	for (const struct zone *zone = zones; zone < zones + ZONES; zone++)
 		free += procfs_length(&zone->lists[ORDERS - 1]);
-	uint32_t total = counts.pool + free;
+	uint32_t total = large_counts.pool + free;
 
-	procfs_print(text, "AnonHugePages:  %8u kB\n", counts.promoted * LARGE_KIB);
+	procfs_print(text, "AnonHugePages:  %8u kB\n", large_counts.promoted * LARGE_KIB);
 	procfs_print(text, "HugePages_Total: %7u\n", total);
-	procfs_print(text, "HugePages_Free:  %7u\n", free + counts.reserved);
-	procfs_print(text, "HugePages_Rsvd:  %7u\nHugePages_Surp:  %7u\n", counts.reserved, 0);
+	procfs_print(text, "HugePages_Free:  %7u\n", free + large_counts.reserved);
+	procfs_print(text, "HugePages_Rsvd:  %7u\nHugePages_Surp:  %7u\n", large_counts.reserved,
+		     0);
 	procfs_print(text, "Hugepagesize:   %8u kB\n", LARGE_KIB);
 	procfs_print(text, "Hugetlb:        %8u kB\n", total * LARGE_KIB);
 }

@@ -43,7 +43,7 @@ static void add_task(struct task_counts *sum, const struct task *task)
 /* The most that a program has had in memory at a time. */
 static void add_memory(struct task_counts *sum, const struct space *space)
 {
-	uint32_t pages = space_most_size(space) / PAGE_SIZE;
+	uint32_t pages = space_sizes(space).most / PAGE_SIZE;
 
 	if (sum->most_pages < pages)
 		sum->most_pages = pages;

@@ -191,9 +191,9 @@ static void check(unsigned number)
 			others += entry && !(entry & PTE_POOL);
 		}
 	whole += pool + others;
-	REQUIRE(large_count().pool <= pool && large_count().promoted <= others,
-		"%u + %u large pages are counted, and there are %u + %u", large_count().pool,
-		large_count().promoted, pool, others);
+	REQUIRE(large_counts.pool <= pool && large_counts.promoted <= others,
+		"%u + %u large pages are counted, and there are %u + %u", large_counts.pool,
+		large_counts.promoted, pool, others);
 	if (spaces[number])
 		mmu_check_tlb(spaces[number]);
 }
@@ -246,7 +246,7 @@ void large_random(struct random *random, uint32_t rounds)
 			destroy(number);
 	page_table_shrink();
 	REQUIRE(mmu_free() == free, "%u pages of %u are free at the end", mmu_free(), free);
-	REQUIRE(large_count().pool + large_count().reserved + large_count().promoted == 0,
+	REQUIRE(large_counts.pool + large_counts.reserved + large_counts.promoted == 0,
 		"large pages are counted, and there are none");
 	REQUIRE(rounds < 1000 || (promoted > rounds / 1000 && whole > rounds / 20),
 		"%u promotions, and %u times a large page", promoted, whole);
