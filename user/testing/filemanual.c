@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -27,7 +28,6 @@
 #define CALL_preadv	333
 #define CALL_renameat2	353
 #define CALL_chown32	212
-#define LIMIT_SIZE	1
 #define RENAME_EXCHANGE 2
 #define LOCK_EX_NB	6
 #define SET_LOCK	13 /* fcntl64's F_SETLK64 */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -30,9 +31,6 @@ static char *title; /* where this program's arguments begin */
 #define CALL_madvise		    219
 #define CALL_getitimer		    105
 #define CALL_clock_getres64	    406
-#define LIMIT_CPU		    0
-#define LIMIT_SIZE		    1
-#define LIMIT_QUEUED		    11
 #define TIMER_VIRTUAL		    1
 #define TIMER_PROFILE		    2
 #define PR_SET_PDEATHSIG	    1
