@@ -39,7 +39,7 @@ static struct cached_block *buckets[1u << BUCKET_BITS];
 
 static struct list lru = LIST_EMPTY(lru); /* the oldest buffer first */
 static struct pool structures = POOL_INITIALIZER(struct cached_block);
-static uint32_t buffers_now, buffers_most;
+static uint32_t buffers_now, buffers_most, blocks_now; /* of these buffers some are empty */
 static uint32_t dirty_now;
 static struct mutex writing_all; /* the task that has it uses the links `sorted` */
 static struct bcache_stats stats;
@@ -96,6 +96,7 @@ static void unhash_buffer(struct cached_block *buffer)
 	while (*link != buffer)
 		link = &(*link)->chain;
 	*link = buffer->chain;
+	blocks_now--;
 	buffer->device = NULL;
 	set_dirty(buffer, false);
 }
@@ -116,6 +117,7 @@ static void hash_buffer(struct cached_block *buffer, struct block_device *device
 	buffer->seal = NULL;
 	buffer->chain = *bucket;
 	*bucket = buffer;
+	blocks_now++;
 	make_newest(buffer);
 }
 
@@ -410,44 +412,18 @@ void bcache_forget(struct block_device *device, uint64_t first, uint64_t count, 
 		forget_block(device, first + i, size);
 }
 
-/* Forgets the clean ones, or the dirty ones of a device that is `lost`. The buffers stay in the
- * list, empty, in their places. */
-static uint32_t drop_buffers(const struct block_device *lost)
-{
-	uint32_t dropped = 0;
-
-	for (struct list *link = lru.next; link != &lru; link = link->next) {
-		struct cached_block *buffer = list_entry(link, struct cached_block, in_lru);
-
-		if (!buffer->device || !is_free_buffer(buffer) ||
-		    (buffer->is_dirty ? buffer->device : NULL) != lost)
-			continue;
-		unhash_buffer(buffer);
-		dropped++;
-	}
-	return dropped;
-}
-
-uint32_t bcache_drop(void)
-{
-	return drop_buffers(NULL);
-}
-
-void bcache_abandon(const struct block_device *device)
-{
-	drop_buffers(device);
-}
-
-uint32_t bcache_shrink(uint32_t count)
+/* Frees up to `most` buffers, the oldest first: clean ones, or the dirty ones of a device that is
+ * `lost`. */
+static uint32_t free_buffers(const struct block_device *lost, uint32_t most)
 {
 	struct list *link = lru.next, *next;
 	uint32_t freed = 0;
 
-	for (; link != &lru && freed < count; link = next) {
+	for (; link != &lru && freed < most; link = next) {
 		struct cached_block *buffer = list_entry(link, struct cached_block, in_lru);
 
 		next = link->next;
-		if (buffer->is_dirty || !is_free_buffer(buffer))
+		if (!is_free_buffer(buffer) || (buffer->is_dirty ? buffer->device : NULL) != lost)
 			continue;
 		if (buffer->device)
 			unhash_buffer(buffer);
@@ -458,6 +434,24 @@ uint32_t bcache_shrink(uint32_t count)
 		freed++;
 	}
 	return freed;
+}
+
+uint32_t bcache_drop(void)
+{
+	uint32_t before = blocks_now;
+
+	free_buffers(NULL, UINT32_MAX);
+	return before - blocks_now;
+}
+
+void bcache_abandon(const struct block_device *device)
+{
+	free_buffers(device, UINT32_MAX);
+}
+
+uint32_t bcache_shrink(uint32_t count)
+{
+	return free_buffers(NULL, count);
 }
 
 uint32_t bcache_init(uint32_t blocks)

@@ -112,7 +112,8 @@ void bcache_abandon(const struct block_device *device);
 void bcache_overlay(struct block_device *device, uint64_t lba, unsigned count, void *data,
 		    bool is_write);
 
-/* Forgets every clean unreferenced block, so that the next reads are cold. Returns how many. */
+/* Forgets every clean unreferenced block, and frees its memory, so that the next reads are cold.
+ * Returns how many. */
 uint32_t bcache_drop(void);
 
 /* Gives the memory of up to `count` clean unreferenced buffers back, the oldest first. Returns how

@@ -95,20 +95,16 @@ int cached_file_read(struct cached_file *file, struct buffer *to, uint64_t offse
 	return done ? (int32_t)done : moved;
 }
 
-/* Writes from `from`, or (NULL) from `copy`, into a page that is there, or must be read. */
+/* Writes into a page that is there, or must be read. */
 static int write_old(struct cached_file *file, struct buffer *from, uint32_t index, uint32_t skip,
-		     uint32_t length, const void *copy, struct cached_page **written)
+		     uint32_t length, struct cached_page **written)
 {
 	struct page *page;
 	int moved = get_page(file, index, 1, &page);
 
 	if (moved < 0)
 		return moved;
-	uint8_t *to = (uint8_t *)page_address(page) + skip;
-
-	moved = copy ? (int)length : buffer_take(from, to, length);
-	if (copy)
-		memcpy(to, copy, length);
+	moved = buffer_take(from, (uint8_t *)page_address(page) + skip, length);
 	*written = page_cache_find(&file->cache, index);
 	page_release(page);
 	return moved;
@@ -130,7 +126,9 @@ static int write_new_page(struct cached_file *file, struct buffer *from, uint32_
 			return moved;
 		moved = -ENOMEM;
 	} else if (moved > 0) {
-		moved = write_old(file, from, index, skip, moved, memory + skip, written);
+		struct buffer copied = buffer_of_kernel(memory + skip, moved);
+
+		moved = write_old(file, &copied, index, skip, moved, written);
 	}
 	if (memory)
 		page_free(memory, 0);
@@ -148,7 +146,7 @@ static int write_cached_page(struct cached_file *file, struct buffer *from, uint
 		      (length == PAGE_SIZE && !page_cache_find(&file->cache, index));
 	struct cached_page *written;
 	int moved = is_new ? write_new_page(file, from, index, skip, length, &written)
-			   : write_old(file, from, index, skip, length, NULL, &written);
+			   : write_old(file, from, index, skip, length, &written);
 
 	if (moved < 0)
 		return moved;
@@ -158,14 +156,21 @@ static int write_cached_page(struct cached_file *file, struct buffer *from, uint
 	return moved;
 }
 
-/* May a part of a page be written? First an error of write-back is reported, once. */
-static int check_write(struct cached_file *file, uint64_t offset, uint32_t length)
+/* A part of a page is about to become dirty, by a program or by an area: while too many pages are,
+ * some are written back first. A program is told an error of write-back, once. The page's blocks
+ * are reserved from now on; after 0 the caller ends that with cached_file_count(file, -1). */
+static int begin_write(struct cached_file *file, uint64_t offset, uint32_t length, bool is_area)
 {
-	if (file->is_failing) {
+	cached_files_balance();
+	if (file->is_failing && !is_area) {
 		file->is_failing = false;
 		return file->errors.last;
 	}
-	return file->ops->will_write ? file->ops->will_write(file, offset, length) : 0;
+	int error = file->ops->will_write ? file->ops->will_write(file, offset, length) : 0;
+
+	if (!error)
+		cached_file_count(file, 1);
+	return error;
 }
 
 int cached_file_write(struct cached_file *file, struct buffer *from, uint64_t offset)
@@ -174,14 +179,12 @@ int cached_file_write(struct cached_file *file, struct buffer *from, uint64_t of
 
 	while (done < length) {
 		uint32_t chunk = PAGE_SIZE - (uint32_t)(offset + done) % PAGE_SIZE;
-		int moved;
 
 		if (chunk > length - done)
 			chunk = length - done;
-		cached_files_balance();
-		moved = check_write(file, offset + done, chunk);
+		int moved = begin_write(file, offset + done, chunk, false);
+
 		if (!moved) {
-			cached_file_count(file, 1);
 			moved = write_cached_page(file, from, offset + done, chunk);
 			cached_file_count(file, -1);
 		}
@@ -207,16 +210,24 @@ int cached_file_open(struct file *open)
 	return 0;
 }
 
+/* Tells what happens now, and an error of write-back that came after the first *seen. */
+static int sync_pages(struct cached_file *file, uint32_t first, uint32_t end, bool data_only,
+		      uint32_t *seen)
+{
+	cached_file_write_back(file, first, end);
+	int error = file->ops->commit(file, data_only), told = errors_tell(&file->errors, seen);
+
+	return told ? told : error;
+}
+
 int cached_file_sync_of(struct cached_file *file, struct file *open, bool data_only)
 {
 	uint32_t seen = (uintptr_t)open->private;
+	int error = sync_pages(file, 0, UINT32_MAX, data_only, &seen);
 
-	cached_file_write_back(file, 0, UINT32_MAX);
-	int error = file->ops->commit(file, data_only), told = errors_tell(&file->errors, &seen);
-
+	file->is_failing &= seen == (uintptr_t)open->private;
 	open->private = (void *)(uintptr_t)seen;
-	file->is_failing &= !told;
-	return told ? told : error;
+	return error;
 }
 
 int cached_file_sync(struct file *open, bool data_only)
@@ -263,22 +274,16 @@ static uint32_t file_pages(const struct page_cache *cache)
 static int object_page(struct memory_object *object, uint32_t index, bool write, struct page **page)
 {
 	struct cached_file *file = file_of_object(object);
-	int error = 0;
+	uint64_t offset = (uint64_t)index << PAGE_SHIFT;
+	int error = write ? begin_write(file, offset, PAGE_SIZE, true) : 0;
 
-	if (write) {
-		cached_files_balance();
-		if (file->ops->will_write)
-			error =
-			    file->ops->will_write(file, (uint64_t)index << PAGE_SHIFT, PAGE_SIZE);
-	}
 	if (!error) {
-		cached_file_count(file, write);
 		uint32_t blocks = current->counts.blocks_in;
 
 		error = get_page(file, index, FAULT_WINDOW, page);
 		if (current->counts.blocks_in != blocks)
 			page_cache_count_major();
-		uint64_t rest = file->ops->size(file) - ((uint64_t)index << PAGE_SHIFT);
+		uint64_t rest = file->ops->size(file) - offset;
 
 		if (!error && write)
 			cached_file_mark_dirty(file, page_cache_find(&file->cache, index), 0,
@@ -304,10 +309,7 @@ static int object_sync(struct memory_object *object, uint32_t first, uint32_t en
 	struct cached_file *file = file_of_object(object);
 	uint32_t seen = errors_sample(&file->errors);
 
-	cached_file_write_back(file, first, end);
-	int error = file->ops->commit(file, true), told = errors_tell(&file->errors, &seen);
-
-	return told ? told : error;
+	return sync_pages(file, first, end, true, &seen);
 }
 
 void cached_file_initialize(struct cached_file *file, const struct cached_file_ops *ops)

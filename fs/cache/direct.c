@@ -11,32 +11,6 @@
 #include "kernel/lib/string.h"
 #include "mm/page_table.h"
 
-/* What was written past a page becomes its contents, if it is there. It is written once more: an
- * older write-back may have been on its way. */
-static void update_page(struct cached_file *file, uint64_t offset, const void *from,
-			uint32_t length)
-{
-	uint32_t index = offset >> PAGE_SHIFT, skip = (uint32_t)offset % PAGE_SIZE;
-	struct cached_page *cached = page_cache_find(&file->cache, index);
-
-	if (!cached || length == 0)
-		return;
-	memcpy((uint8_t *)page_address(cached->page) + skip, from, length);
-	cached_file_mark_dirty(file, cached, skip, length);
-}
-
-static void update_edges(struct cached_file *file, uint64_t offset, const uint8_t *run,
-			 uint32_t length)
-{
-	uint32_t head = -(uint32_t)offset % PAGE_SIZE,
-		 tail = (uint32_t)(offset + length) % PAGE_SIZE;
-
-	file->changes++;
-	update_page(file, offset, run, head < length ? head : length);
-	if (head < length)
-		update_page(file, offset + length - tail, run + length - tail, tail);
-}
-
 /* Returns how many bytes, or an error for the first. */
 static int write_direct(struct cached_file *file, uint64_t offset, const void *run, uint32_t length)
 {
@@ -49,7 +23,7 @@ static int write_direct(struct cached_file *file, uint64_t offset, const void *r
 	if (moved > 0 && offset + moved > size)
 		file->ops->grow(file, offset + moved);
 	if (moved > 0)
-		update_edges(file, offset, run, (uint32_t)moved);
+		cached_file_replace(file, offset, offset + moved, run);
 	return moved;
 }
 
@@ -116,10 +90,7 @@ int cached_file_direct(struct cached_file *file, struct buffer *buffer, uint64_t
 
 	if (write && moved < 0) /* some may be on the disk all the same */
 		cached_file_invalidate(file, first, end);
-	if (write && moved > 0) {
+	if (write && moved > 0)
 		current->counts.blocks_out += (uint32_t)moved / SECTOR_SIZE;
-		cached_file_drop(file, (offset + PAGE_SIZE - 1) >> PAGE_SHIFT,
-				 (offset + moved) >> PAGE_SHIFT, true);
-	}
 	return moved;
 }

@@ -294,9 +294,11 @@ void cached_file_drop(struct cached_file *file, uint32_t first, uint32_t end, bo
 	}
 }
 
-/* Zeros for a part of a page. Units that are all in it need not be written. An area must ask again
+/* New contents for a part of a page: data is written once more, because an older write-back may be
+ * on its way. Of zeros (NULL) units that are all in it need not be written; an area must ask again
  * before it writes there. */
-static void zero_in_page(struct cached_file *file, uint64_t from, uint32_t length)
+static void replace_in_page(struct cached_file *file, uint64_t from, uint32_t length,
+			    const uint8_t *data)
 {
 	uint32_t index = from >> PAGE_SHIFT, skip = from % PAGE_SIZE, mask = file->unit - 1;
 	uint32_t first = (skip + mask) & ~mask, end = (skip + length) & ~mask;
@@ -304,6 +306,11 @@ static void zero_in_page(struct cached_file *file, uint64_t from, uint32_t lengt
 
 	if (!cached || !length)
 		return;
+	if (data) {
+		memcpy((uint8_t *)page_address(cached->page) + skip, data, length);
+		cached_file_mark_dirty(file, cached, skip, length);
+		return;
+	}
 	memset((uint8_t *)page_address(cached->page) + skip, 0, length);
 	if (first < end)
 		cached->parts &= ~parts_of(file, first, end - first);
@@ -316,11 +323,12 @@ static void zero_in_page(struct cached_file *file, uint64_t from, uint32_t lengt
 
 void cached_file_zero_tail(struct cached_file *file, uint64_t size)
 {
-	zero_in_page(file, size, -(uint32_t)size % PAGE_SIZE);
+	replace_in_page(file, size, -(uint32_t)size % PAGE_SIZE, NULL);
 }
 
-void cached_file_discard(struct cached_file *file, uint64_t from, uint64_t end)
+void cached_file_replace(struct cached_file *file, uint64_t from, uint64_t end, const void *data)
 {
+	const uint8_t *bytes = data;
 	uint64_t first = (from + PAGE_SIZE - 1) & -(uint64_t)PAGE_SIZE;
 	uint64_t last = end & -(uint64_t)PAGE_SIZE;
 
@@ -328,12 +336,13 @@ void cached_file_discard(struct cached_file *file, uint64_t from, uint64_t end)
 	if (from >= CACHED_FILE_MOST)
 		return;
 	if (first > last) { /* all in one page */
-		zero_in_page(file, from, (uint32_t)(end - from));
+		replace_in_page(file, from, (uint32_t)(end - from), bytes);
 		return;
 	}
-	zero_in_page(file, from, (uint32_t)(first - from));
+	replace_in_page(file, from, (uint32_t)(first - from), bytes);
 	if (last < CACHED_FILE_MOST)
-		zero_in_page(file, last, (uint32_t)(end - last));
+		replace_in_page(file, last, (uint32_t)(end - last),
+				bytes ? bytes + (last - from) : NULL);
 	cached_file_drop(file, first >> PAGE_SHIFT,
 			 last < CACHED_FILE_MOST ? last >> PAGE_SHIFT : UINT32_MAX, true);
 }
@@ -347,7 +356,7 @@ void cached_file_invalidate(struct cached_file *file, uint32_t first, uint32_t e
 void cached_file_cut(struct cached_file *file, uint64_t size)
 {
 	mutex_lock(&file->write_back);
-	cached_file_discard(file, size, CACHED_FILE_MOST);
+	cached_file_replace(file, size, CACHED_FILE_MOST, NULL);
 	page_cache_cut(&file->cache, pages_of(size)); /* private copies go, too */
 	mutex_unlock(&file->write_back);
 }

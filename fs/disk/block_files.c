@@ -260,7 +260,7 @@ static int change_part(struct block_file *block, change_range *change, uint64_t 
 	int error = change(block, offset, length);
 
 	if (!error)
-		cached_file_discard(cached, offset, offset + *length);
+		cached_file_replace(cached, offset, offset + *length, NULL);
 	else
 		cached_file_invalidate(cached, 0, UINT32_MAX);
 	mutex_unlock(&cached->write_back);

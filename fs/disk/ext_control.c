@@ -49,8 +49,7 @@ static int set_ext_flags(struct disk_inode *inode, uint32_t flags)
 		error = disk_inode_store(inode);
 		disk_inode_update(inode);
 	}
-	mutex_unlock(&inode->mount->lock);
-	return disk_finish(inode, error);
+	return disk_finish(inode, disk_unlock(inode->mount, error));
 }
 
 static int set_flags_from(struct disk_inode *inode, uint32_t argument)
@@ -91,10 +90,7 @@ static int set_common_flags(struct disk_inode *inode, uint32_t argument)
 int disk_map(struct disk_inode *inode, uint64_t block, struct ext_mapping *mapping)
 {
 	mutex_lock(&inode->mount->lock);
-	int error = ext_map_all(&inode->ext, block, mapping);
-
-	mutex_unlock(&inode->mount->lock);
-	return error;
+	return disk_unlock(inode->mount, ext_map_all(&inode->ext, block, mapping));
 }
 
 int disk_seek(struct inode *vfs, bool hole, uint64_t *offset)

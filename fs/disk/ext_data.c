@@ -51,41 +51,23 @@ static int map_part(struct disk_inode *inode, uint64_t block, uint32_t count,
 	inode->mapping = *out;
 	if (error)
 		inode->mapping.length = 0;
-	mutex_unlock(&inode->mount->lock);
-	return error;
-}
-
-/* Reads as much as one answer of the map gives. Returns how many bytes, or an error. */
-static int read_mapped(struct disk_inode *inode, uint64_t offset, void *to, uint32_t length)
-{
-	struct disk_mount *mount = inode->mount;
-	uint32_t skip = (uint32_t)offset & ((1u << mount->block_shift) - 1);
-	struct ext_mapping mapping;
-	int error = map_part(inode, offset >> mount->block_shift,
-			     ((skip + length - 1) >> mount->block_shift) + 1, &mapping);
-
-	if (error)
-		return error;
-	if (mapping.length <= (skip + length) >> mount->block_shift)
-		length = ((uint32_t)mapping.length << mount->block_shift) - skip;
-	if (mapping.physical == 0 || mapping.unwritten) {
-		memset(to, 0, length);
-		return length;
-	}
-	error = block_read(mount->device,
-			   ((mapping.physical << mount->block_shift) + skip) / SECTOR_SIZE,
-			   length / SECTOR_SIZE, to, BLOCK_DATA);
-	return error ? error : (int32_t)length;
+	return disk_unlock(inode->mount, error);
 }
 
 static int disk_pages_read(struct cached_file *pages, uint64_t offset, void *to, uint32_t length)
 {
-	uint32_t done = 0;
+	struct disk_inode *inode = inode_of(pages);
+	uint32_t shift = inode->mount->block_shift, done = 0;
+	uint64_t end = ((offset + length - 1) >> shift) + 1;
+	struct ext_mapping mapping;
 
 	while (done < length) {
-		int part = read_mapped(inode_of(pages), offset + done, (uint8_t *)to + done,
-				       length - done);
+		uint64_t block = (offset + done) >> shift;
+		int part = map_part(inode, block, (uint32_t)(end - block), &mapping);
 
+		if (!part)
+			part = ext_read_mapped(inode->mount->fs, &mapping, offset + done,
+					       (uint8_t *)to + done, length - done);
 		if (part < 0)
 			return part;
 		done += part;
@@ -93,10 +75,14 @@ static int disk_pages_read(struct cached_file *pages, uint64_t offset, void *to,
 	return 0;
 }
 
-/* With the mount's lock. Returns how many bytes were written, or an error for the first. */
+/* Returns how many bytes were written, or an error for the first. */
 static int write_now(struct disk_inode *inode, uint64_t offset, const void *from, uint32_t length,
 		     bool has_reserved)
 {
+	mutex_lock(&inode->mount->lock);
+	if (!has_reserved)
+		disk_need_blocks(inode->mount,
+				 (length >> inode->mount->block_shift) + DISK_NAME_BLOCKS);
 	inode->ext.has_reserved = has_reserved;
 	int written = ext_write(&inode->ext, offset, from, length);
 
@@ -104,7 +90,7 @@ static int write_now(struct disk_inode *inode, uint64_t offset, const void *from
 	inode->is_changed = true; /* the library's times are those of the write-back */
 	inode->ext.changed = inode->inode.changed;
 	disk_inode_update(inode);
-	int error = disk_inode_store(inode);
+	int error = disk_unlock(inode->mount, disk_inode_store(inode));
 
 	return error ? error : written;
 }
@@ -120,10 +106,8 @@ static int disk_pages_write(struct cached_file *pages, uint64_t offset, const vo
 	int moved;
 
 	do {
-		mutex_lock(&inode->mount->lock);
 		moved = write_now(inode, offset + done, (const uint8_t *)from + done, length - done,
 				  true);
-		mutex_unlock(&inode->mount->lock);
 		done += moved > 0 ? moved : 0;
 		if (moved == -ENOMEM)
 			msleep(MEMORY_MS);
@@ -137,15 +121,7 @@ static int disk_pages_write(struct cached_file *pages, uint64_t offset, const vo
 static int disk_write_direct(struct cached_file *pages, uint64_t offset, const void *from,
 			     uint32_t length)
 {
-	struct disk_inode *inode = inode_of(pages);
-	struct disk_mount *mount = inode->mount;
-
-	mutex_lock(&mount->lock);
-	disk_need_blocks(mount, (length >> mount->block_shift) + DISK_NAME_BLOCKS);
-	int moved = write_now(inode, offset, from, length, false);
-
-	mutex_unlock(&mount->lock);
-	return moved;
+	return write_now(inode_of(pages), offset, from, length, false);
 }
 
 static uint64_t disk_size(const struct cached_file *pages)
@@ -174,8 +150,7 @@ static bool is_allocated(struct disk_inode *inode, uint64_t block, uint64_t end,
 				ext_fill_extent(&inode->ext, block) == 0;
 		disk_inode_update(inode);
 	}
-	mutex_unlock(&inode->mount->lock);
-	return is_so;
+	return disk_unlock(inode->mount, is_so);
 }
 
 int disk_begin_write(struct disk_inode *inode)

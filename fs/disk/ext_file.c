@@ -140,9 +140,8 @@ static uint64_t directory_size(const struct file *file)
 	struct disk_inode *directory = disk_inode(file->inode);
 
 	mutex_lock(&directory->mount->lock);
-	bool is_hashed = ext_is_hashed(&directory->ext);
+	bool is_hashed = disk_unlock(directory->mount, ext_is_hashed(&directory->ext));
 
-	mutex_unlock(&directory->mount->lock);
 	return is_hashed ? INT32_MAX : file->inode->size;
 }
 

@@ -1,12 +1,12 @@
 /*
- * The cache of inodes: one structure for each (mount, number), found by a hash.
+ * The cache of inodes: one structure for each number, in a tree of the mount.
  *
  *	in use		somebody has a reference
  *	unused		nobody has: kept with its pages, the one longest unused goes first, unless
  *			it has something that is not on the disk yet
  *	without names	goes with its last reference: its pages are cut, its blocks freed
  *
- * An inode enters and leaves the table under the mount's lock, or without sleeping; so there are
+ * An inode enters and leaves the tree under the mount's lock, or without sleeping; so there are
  * never two structures for one number. The thread that writes pages back holds what it writes, and
  * the one that stores times holds that inode, so the last reference may be given back more than
  * once: forget looks at what is true then.
@@ -23,29 +23,23 @@
 #include "mm/page_alloc.h"
 #include "mm/pool.h"
 
-#define BUCKETS	    4096u
 #define MEMORY_PART 12u /* of the memory that was free at first: for unused inodes */
 #define LOOKS	    16u /* at unused inodes, for one that can go */
 
 struct disk_mount *disk_mounts;
 
-static struct disk_inode *buckets[BUCKETS];
 static struct list unused = LIST_EMPTY(unused);
 static uint32_t unused_count, unused_most;
 static struct pool pool = POOL_INITIALIZER(struct disk_inode);
 
-static struct disk_inode **inode_bucket(const struct disk_mount *mount, uint32_t number)
+/* The inode of this number or, if that is not in memory, of the next one; NULL: there is none. By
+ * numbers a walk goes on whatever came or went meanwhile. */
+static struct disk_inode *inode_from(const struct disk_mount *mount, uint64_t number)
 {
-	return &buckets[(number + mount->filesystem * 31) % BUCKETS];
-}
+	struct tree_node *node =
+	    number <= UINT32_MAX ? tree_at_least(mount->inodes, (uint32_t)number) : NULL;
 
-static struct disk_inode *find_inode(const struct disk_mount *mount, uint32_t number)
-{
-	struct disk_inode *inode = *inode_bucket(mount, number);
-
-	while (inode && (inode->mount != mount || inode->inode.number != number))
-		inode = inode->chain;
-	return inode;
+	return node ? list_entry(node, struct disk_inode, in_mount) : NULL;
 }
 
 static void take_from_unused(struct disk_inode *inode)
@@ -63,13 +57,9 @@ static uint32_t *evicted_in(const struct disk_inode *inode)
 	return &inode->mount->evicted_in[inode->ext.number % EVICTED];
 }
 
-static void remove_from_table(struct disk_inode *inode)
+static void remove_from_tree(struct disk_inode *inode)
 {
-	struct disk_inode **at = inode_bucket(inode->mount, inode->inode.number);
-
-	while (*at != inode)
-		at = &(*at)->chain;
-	*at = inode->chain;
+	tree_remove(&inode->mount->inodes, &inode->in_mount);
 	dentry_forget(&inode->name);
 	take_from_unused(inode);
 }
@@ -162,6 +152,12 @@ void disk_inode_update(struct disk_inode *inode)
 	show_inode(inode);
 }
 
+int disk_inode_unlock(struct disk_inode *inode, int result)
+{
+	disk_inode_update(inode);
+	return disk_unlock(inode->mount, result);
+}
+
 struct disk_inode *disk_inode_allocate(struct disk_mount *mount)
 {
 	struct disk_inode *inode = pool_alloc(&pool);
@@ -179,7 +175,6 @@ void disk_inode_free(struct disk_inode *inode)
 void disk_inode_insert(struct disk_inode *made)
 {
 	const struct ext_inode *ext = &made->ext;
-	struct disk_inode **bucket = inode_bucket(made->mount, ext->number);
 
 	made->inode = (struct inode){
 		.ops = made->mount->operations->inode,
@@ -198,8 +193,8 @@ void disk_inode_insert(struct disk_inode *made)
 	cached_file_initialize(&made->pages, made->mount->operations->pages);
 	made->pages.unit = 1u << made->mount->block_shift;
 	made->changed_in = made->data_in = *evicted_in(made);
-	made->chain = *bucket;
-	*bucket = made;
+	made->in_mount.key = ext->number;
+	tree_insert(&made->mount->inodes, &made->in_mount);
 }
 
 struct inode *disk_inode_use(struct disk_inode *inode)
@@ -210,9 +205,9 @@ struct inode *disk_inode_use(struct disk_inode *inode)
 
 int disk_inode_get(struct disk_mount *mount, uint32_t number, struct inode **found)
 {
-	struct disk_inode *inode = find_inode(mount, number);
+	struct disk_inode *inode = inode_from(mount, number);
 
-	if (inode) {
+	if (inode && inode->inode.number == number) {
 		*found = disk_inode_use(inode);
 		return 0;
 	}
@@ -257,39 +252,34 @@ int disk_inode_store(struct disk_inode *inode)
 
 bool disk_inode_any(const struct disk_mount *mount, bool (*visit)(struct disk_inode *inode))
 {
-	for (uint32_t i = 0; i < BUCKETS; i++)
-		for (struct disk_inode *inode = buckets[i]; inode; inode = inode->chain)
-			if (inode->mount == mount && visit(inode))
-				return true;
-	return false;
+	struct disk_inode *inode = inode_from(mount, 0);
+
+	while (inode && !visit(inode))
+		inode = inode_from(mount, inode->inode.number + 1ull);
+	return inode;
 }
 
-/* Storing may sleep, and chains change meanwhile: one found, one stored, from the beginning again.
- * The one that is stored is held, so that nobody forgets it. After an error the others follow: an
+/* The one that is stored is held, so that nobody forgets it. After an error the others follow: an
  * unmount waits for each of them. Without memory the next call tries again. */
 int disk_store_all(struct disk_mount *mount)
 {
+	struct disk_inode *inode;
 	int error = 0;
 
 	mutex_lock(&mount->lock);
-	for (uint32_t i = 0; i < BUCKETS; i++) {
-		struct disk_inode *inode = buckets[i];
+	for (uint64_t next = 0; (inode = inode_from(mount, next));) {
+		next = inode->inode.number + 1ull;
+		if (!inode->is_changed)
+			continue;
+		inode_hold(&inode->inode);
+		int failed = disk_inode_store(inode);
 
-		while (inode && (inode->mount != mount || !inode->is_changed))
-			inode = inode->chain;
-		if (inode) {
-			inode_hold(&inode->inode);
-			int failed = disk_inode_store(inode);
-
-			error = error ? error : failed;
-			mutex_unlock(&mount->lock); /* it may be the last reference by now */
-			inode_put(&inode->inode);
-			mutex_lock(&mount->lock);
-			i -= failed != -ENOMEM;
-		}
+		error = error ? error : failed;
+		mutex_unlock(&mount->lock); /* it may be the last reference by now */
+		inode_put(&inode->inode);
+		mutex_lock(&mount->lock);
 	}
-	mutex_unlock(&mount->lock);
-	return error;
+	return disk_unlock(mount, error);
 }
 
 /* ---- the last reference ---- */
@@ -298,7 +288,7 @@ static void evict_inode(struct disk_inode *inode)
 {
 	if (!disk_is_committed(inode->mount, inode->changed_in))
 		*evicted_in(inode) = inode->mount->number;
-	remove_from_table(inode);
+	remove_from_tree(inode);
 	cached_file_cut(&inode->pages, 0); /* nothing is dirty: does not sleep */
 	disk_inode_free(inode);
 }
@@ -335,7 +325,7 @@ static void end_inode(struct disk_inode *inode)
 	cached_file_cut(&inode->pages, 0);
 	mutex_lock(&mount->lock);
 	if (--inode->inode.references == 0) {
-		remove_from_table(inode);
+		remove_from_tree(inode);
 		ext_release(&inode->ext); /* if it fails, the next mount or e2fsck does it */
 		disk_inode_free(inode);
 	}
@@ -374,13 +364,8 @@ void disk_inodes_shrink(void)
 
 void disk_inode_forget_all(struct disk_mount *mount)
 {
-	for (uint32_t i = 0; i < BUCKETS; i++) {
-		struct disk_inode *inode = buckets[i], *next;
+	struct disk_inode *inode;
 
-		for (; inode; inode = next) {
-			next = inode->chain;
-			if (inode->mount == mount)
-				evict_inode(inode);
-		}
-	}
+	while ((inode = inode_from(mount, 0)))
+		evict_inode(inode);
 }

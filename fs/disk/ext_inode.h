@@ -17,6 +17,7 @@
 #include "fs/ext/ext.h"
 #include "fs/vfs/filesystem.h"
 #include "fs/vfs/inode.h"
+#include "kernel/lib/tree.h"
 #include "kernel/task/lock.h"
 
 /* What its inodes can do. A mount has it, so that ext_inode.c knows none of the files that use it.
@@ -35,7 +36,8 @@ struct disk_mount {
 	struct ext_fs *fs;
 	struct block_device *device;
 	struct disk_inode *root;
-	uint32_t filesystem; /* the inodes' number of it */
+	struct tree_node *inodes; /* that are in memory, by their numbers */
+	uint32_t filesystem;	  /* the inodes' number of it */
 	struct ext_options options;
 	bool read_only, no_access_time, synchronous, synchronous_directories;
 	uint32_t block_shift;
@@ -59,7 +61,7 @@ struct disk_inode {
 	struct disk_mount *mount;
 	struct mutex lock;
 	struct cached_file pages;
-	struct disk_inode *chain; /* same hash */
+	struct tree_node in_mount; /* the key is its number */
 	struct list in_unused;
 	struct dentry name;
 	uint64_t mapped;	    /* the first block of `mapping` */
@@ -83,6 +85,13 @@ static inline struct disk_inode *disk_inode(struct inode *inode)
 	return (struct disk_inode *)inode;
 }
 
+/* Gives the mount's lock back, after a call of the library: returns what that has returned. */
+static inline int disk_unlock(struct disk_mount *mount, int result)
+{
+	mutex_unlock(&mount->lock);
+	return result;
+}
+
 extern struct disk_mount *disk_mounts;
 
 /* ---- ext_inode.c: the mount's lock is held ---- */
@@ -102,8 +111,9 @@ struct inode *disk_inode_use(struct disk_inode *inode);
 /* The inode has changed, and (is_data) in a way that fdatasync makes safe: ext_sync.c says why. */
 void disk_inode_changed(struct disk_inode *inode, bool is_data);
 
-/* The library has changed `ext`: the VFS is to see it. */
+/* The library has changed `ext`: the VFS is to see it. The second one gives the lock back, too. */
 void disk_inode_update(struct disk_inode *inode);
+int disk_inode_unlock(struct disk_inode *inode, int result);
 
 /* Counts dirty pages, and `more` pages, as blocks that stat shows. Needs no lock. */
 void disk_inode_count(struct disk_inode *inode, uint32_t more);

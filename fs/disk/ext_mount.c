@@ -28,34 +28,36 @@
 
 /* ---- options ---- */
 
-/* An option, its value, and where they go: a number into one of ext_options's members. */
+#define MEMBER(name) ((uint8_t)offsetof(struct ext_options, name))
+
+/* An option, its value, and where they go: a number into a member of ext_options, whose first byte
+ * has it, be it an enumeration or a bool. */
 static const struct {
 	const char *name, *value;
-	uint8_t member; /* of the four below */
-	uint8_t number;
+	uint8_t member, number;
 } known[] = {
-	{ "data", "ordered", 0, EXT_DATA_ORDERED },
-	{ "data", "journal", 0, EXT_DATA_JOURNAL },
-	{ "data", "writeback", 0, EXT_DATA_WRITEBACK },
-	{ "errors", "continue", 1, EXT_ERRORS_CONTINUE },
-	{ "errors", "remount-ro", 1, EXT_ERRORS_READ_ONLY },
-	{ "errors", "panic", 1, EXT_ERRORS_PANIC },
-	{ "barrier", "0", 2, true },
-	{ "nobarrier", "", 2, true },
-	{ "barrier", "1", 2, false },
-	{ "barrier", "", 2, false },
-	{ "noload", "", 3, true },
+	{ "data", "ordered", MEMBER(data), EXT_DATA_ORDERED },
+	{ "data", "journal", MEMBER(data), EXT_DATA_JOURNAL },
+	{ "data", "writeback", MEMBER(data), EXT_DATA_WRITEBACK },
+	{ "errors", "continue", MEMBER(errors), EXT_ERRORS_CONTINUE },
+	{ "errors", "remount-ro", MEMBER(errors), EXT_ERRORS_READ_ONLY },
+	{ "errors", "panic", MEMBER(errors), EXT_ERRORS_PANIC },
+	{ "barrier", "0", MEMBER(no_barriers), true },
+	{ "nobarrier", "", MEMBER(no_barriers), true },
+	{ "barrier", "1", MEMBER(no_barriers), false },
+	{ "barrier", "", MEMBER(no_barriers), false },
+	{ "noload", "", MEMBER(no_replay), true },
 };
 
 #define KNOWN (sizeof(known) / sizeof(known[0]))
 
-/* Options that the text does not name stay as they are in *to. */
+/* Options that the text does not name stay as they are in *to; after an error some have changed. */
 static int parse_options(const char *type, const struct mount_options *from, struct ext_options *to)
 {
-	uint8_t members[4] = { to->data, to->errors, to->no_barriers, to->no_replay };
 	const char *text = from->text, *value;
 	char name[32];
 
+	to->read_only = from->read_only;
 	while (mount_option_next(&text, name, sizeof(name), &value)) {
 		uint32_t i = 0;
 
@@ -68,14 +70,8 @@ static int parse_options(const char *type, const struct mount_options *from, str
 			       type, name, *value ? "=" : "", value);
 			return -EINVAL;
 		}
-		members[known[i].member] = known[i].number;
+		((uint8_t *)to)[known[i].member] = known[i].number;
 	}
-	*to = (struct ext_options){ .read_only = from->read_only,
-				    .data = members[0],
-				    .errors = members[1],
-				    .no_barriers = members[2],
-				    .no_replay = members[3],
-				    .now = inode_now };
 	return 0;
 }
 
@@ -116,7 +112,6 @@ static int fill_mount(struct disk_mount *mount, const char *type,
 	struct inode *root;
 	int error = parse_options(type, options, &mount->options);
 
-	mount->options.reserved = &mount->reserved;
 	if (!error)
 		error = open_fs(mount, type, &mount->options);
 	if (error)
@@ -124,8 +119,7 @@ static int fill_mount(struct disk_mount *mount, const char *type,
 	set_mount_flags(mount, options);
 	mount->filesystem = mount->device->number; /* as programs compare st_dev with st_rdev */
 	mutex_lock(&mount->lock);
-	error = disk_inode_get(mount, ROOT, &root);
-	mutex_unlock(&mount->lock);
+	error = disk_unlock(mount, disk_inode_get(mount, ROOT, &root));
 	if (error)
 		ext_unmount(mount->fs);
 	else
@@ -165,6 +159,7 @@ static int disk_mount(const struct filesystem *type, struct inode *inode,
 	*mount = (struct disk_mount){
 		.operations = &operations,
 		.device = device,
+		.options = { .now = inode_now, .reserved = &mount->reserved },
 		.next = disk_mounts,
 	};
 	disk_mounts = mount;
@@ -265,8 +260,7 @@ static int restart_fs(struct disk_mount *mount, const struct ext_options *option
 		if (mount->number != mount->committed)
 			disk_commit_failed(mount, error);
 	}
-	mutex_unlock(&mount->lock);
-	return error;
+	return disk_unlock(mount, error);
 }
 
 /* Between reading and writing, and with other barriers, the library begins again; other errors= it
@@ -277,7 +271,6 @@ static int disk_remount(struct inode *root, const struct mount_options *options)
 	struct ext_options of_ext = mount->options;
 	int error = parse_options("remount", options, &of_ext);
 
-	of_ext.reserved = &mount->reserved;
 	if (!error && of_ext.data != mount->options.data) {
 		printk("remount: %s: data= cannot change while it is mounted\n",
 		       mount->device->name);

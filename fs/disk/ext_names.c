@@ -39,12 +39,6 @@ static struct disk_mount *lock_to_grow(struct inode *inode)
 	return mount;
 }
 
-static int unlock(struct disk_mount *mount, int result)
-{
-	mutex_unlock(&mount->lock);
-	return result;
-}
-
 static struct ext_inode *ext_of(struct inode *inode)
 {
 	return &disk_inode(inode)->ext;
@@ -126,11 +120,11 @@ static int disk_lookup(struct inode *directory, const struct name *name, struct 
 	if (!error)
 		error = disk_inode_get(mount, number, &inode);
 	if (error)
-		return unlock(mount, error);
+		return disk_unlock(mount, error);
 	error = check_only_name(directory, name, inode);
 	if (!error)
 		dentry_set(&disk_inode(inode)->name, directory, name);
-	unlock(mount, error);
+	disk_unlock(mount, error);
 	if (error)
 		inode_put(inode); /* without the lock: it may be the last reference */
 	else
@@ -181,7 +175,7 @@ static int disk_create(struct inode *directory, const struct name *name, uint32_
 
 	if ((directory->mode & S_ISGID) && (mode & S_IFMT) == S_IFDIR)
 		mode |= S_ISGID;
-	int error = unlock(mount, make_named(directory, name, mode, device, NULL, &inode));
+	int error = disk_unlock(mount, make_named(directory, name, mode, device, NULL, &inode));
 
 	error = finish_names(directory, error);
 	if (error)
@@ -195,7 +189,8 @@ static int disk_symlink(struct inode *directory, const struct name *name, const 
 {
 	struct disk_mount *mount = lock_to_grow(directory);
 	struct inode *made = NULL;
-	int error = unlock(mount, make_named(directory, name, S_IFLNK | 0777, 0, target, &made));
+	int error =
+	    disk_unlock(mount, make_named(directory, name, S_IFLNK | 0777, 0, target, &made));
 
 	inode_put(made);
 	return finish_names(directory, error);
@@ -211,7 +206,7 @@ static int disk_link(struct inode *directory, const struct name *name, struct in
 		disk_inode_update(disk_inode(directory));
 		disk_inode_update(disk_inode(inode));
 	}
-	return finish_names(directory, unlock(mount, error));
+	return finish_names(directory, disk_unlock(mount, error));
 }
 
 /* ---- removing and moving ---- */
@@ -227,7 +222,7 @@ static int disk_remove(struct inode *directory, const struct name *name, struct 
 		disk_inode_update(disk_inode(directory));
 		disk_inode_update(disk_inode(inode));
 	}
-	return finish_names(directory, unlock(mount, error));
+	return finish_names(directory, disk_unlock(mount, error));
 }
 
 /* Is a directory the inode, or below it? By numbers, up to the root; a circle on a damaged disk
@@ -301,7 +296,7 @@ static int rename_either(struct inode *directory, const struct name *name, struc
 		if (other)
 			disk_inode_update(disk_inode(other));
 	}
-	return finish_names(new_directory, finish_names(directory, unlock(mount, error)));
+	return finish_names(new_directory, finish_names(directory, disk_unlock(mount, error)));
 }
 
 static int disk_rename(struct inode *directory, const struct name *name, struct inode *inode,
@@ -380,7 +375,7 @@ static int disk_iterate(struct inode *directory, uint64_t *position, directory_v
 		show_kept(&listing);
 	if (listing.is_full)
 		*position = listing.pending_at;
-	return unlock(mount, error < 0 ? error : 0);
+	return disk_unlock(mount, error < 0 ? error : 0);
 }
 
 /* ---- the rest ---- */
@@ -389,38 +384,37 @@ static int disk_read_link(struct inode *inode, char *target, uint32_t size)
 {
 	struct disk_mount *mount = lock_mount(inode);
 
-	return unlock(mount, ext_read(ext_of(inode), 0, target, size));
+	return disk_unlock(mount, ext_read(ext_of(inode), 0, target, size));
 }
 
 static int disk_get_attribute(struct inode *inode, const char *name, void *value, uint32_t size)
 {
 	struct disk_mount *mount = lock_mount(inode);
 
-	return unlock(mount, ext_attribute_get(ext_of(inode), name, value, size));
+	return disk_unlock(mount, ext_attribute_get(ext_of(inode), name, value, size));
 }
 
 static int disk_list_attributes(struct inode *inode, char *names, uint32_t size)
 {
 	struct disk_mount *mount = lock_mount(inode);
 
-	return unlock(mount, ext_attribute_list(ext_of(inode), names, size));
+	return disk_unlock(mount, ext_attribute_list(ext_of(inode), names, size));
 }
 
 static int disk_set_attribute(struct inode *inode, const char *name, const void *value,
 			      uint32_t size, uint32_t flags)
 {
-	struct disk_mount *mount = lock_to_grow(inode);
+	lock_to_grow(inode);
 	int error = ext_attribute_set(ext_of(inode), name, value, size, flags);
 
-	disk_inode_update(disk_inode(inode));
-	return disk_finish(disk_inode(inode), unlock(mount, error));
+	return disk_finish(disk_inode(inode), disk_inode_unlock(disk_inode(inode), error));
 }
 
 static int disk_changed(struct inode *inode)
 {
 	struct disk_mount *mount = lock_mount(inode);
 
-	return unlock(mount, disk_inode_store(disk_inode(inode)));
+	return disk_unlock(mount, disk_inode_store(disk_inode(inode)));
 }
 
 const struct inode_ops disk_inode_ops = {

@@ -50,10 +50,8 @@ static int set_size(struct disk_inode *inode, uint64_t size)
 		cached_file_zero_tail(&inode->pages, inode->inode.size);
 	}
 	mutex_lock(&inode->mount->lock);
-	int error = ext_truncate(&inode->ext, size);
+	int error = disk_inode_unlock(inode, ext_truncate(&inode->ext, size));
 
-	disk_inode_update(inode);
-	mutex_unlock(&inode->mount->lock);
 	if (!error || inode->ext.size > inode->inode.size)
 		inode->inode.size = inode->ext.size; /* not cut: what is on the disk is there */
 	return error;
@@ -107,10 +105,9 @@ static int punch_blocks(struct disk_inode *inode, uint64_t first, uint64_t last)
 	mutex_lock(&inode->mount->lock);
 	int error = ext_punch(&inode->ext, first >> shift, (last - first) >> shift);
 
-	disk_inode_update(inode);
-	mutex_unlock(&inode->mount->lock);
+	error = disk_inode_unlock(inode, error);
 	if (!error)
-		cached_file_discard(&inode->pages, first, last);
+		cached_file_replace(&inode->pages, first, last, NULL);
 	else /* some blocks may be freed */
 		cached_file_invalidate(&inode->pages, 0, UINT32_MAX);
 	mutex_unlock(&inode->pages.write_back);
@@ -151,8 +148,7 @@ static int reserve_blocks(struct disk_inode *inode, uint64_t offset, uint64_t le
 	disk_need_blocks(inode->mount, count + DISK_NAME_BLOCKS);
 	if (!error)
 		error = ext_allocate(&inode->ext, first, count, true);
-	disk_inode_update(inode);
-	mutex_unlock(&inode->mount->lock);
+	error = disk_inode_unlock(inode, error);
 	if (!error && !keep_size && end > inode->inode.size)
 		error = set_size(inode, end);
 	return error;

@@ -77,8 +77,7 @@ static int commit_until(struct disk_mount *mount, uint32_t number)
 		else
 			mount->committed = mount->number;
 	}
-	mutex_unlock(&mount->lock);
-	return error;
+	return disk_unlock(mount, error);
 }
 
 /* The library may have changed something of which no inode knows: freed blocks, for instance. */
@@ -97,8 +96,7 @@ int disk_commit_inode(struct cached_file *pages, bool data_only)
 
 	if (inode->is_changed && !data_only) {
 		mutex_lock(&inode->mount->lock);
-		stored = disk_inode_store(inode);
-		mutex_unlock(&inode->mount->lock);
+		stored = disk_unlock(inode->mount, disk_inode_store(inode));
 	}
 	int error = commit_until(inode->mount, data_only ? inode->data_in : inode->changed_in);
 

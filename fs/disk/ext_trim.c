@@ -74,8 +74,7 @@ static int trim_range(struct disk_mount *mount, struct fstrim_range *range)
 
 	while (trim.next < trim.end && !error) {
 		mutex_lock(&mount->lock);
-		error = trim_some(mount, &trim);
-		mutex_unlock(&mount->lock);
+		error = disk_unlock(mount, trim_some(mount, &trim));
 	}
 	range->len = trim.done << shift;
 	return error;

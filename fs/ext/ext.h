@@ -151,6 +151,12 @@ int ext_map_some(const struct ext_inode *inode, uint64_t logical, uint32_t count
  */
 int ext_read(const struct ext_inode *inode, uint64_t offset, void *buffer, uint32_t length);
 
+/* A part of that: as much of `length` bytes from `offset` on as one answer of the map, for the
+ * block of that byte, or one request gives. Needs no lock. Returns the bytes read, at least 1, or
+ * an error. */
+int ext_read_mapped(const struct ext_fs *fs, const struct ext_mapping *mapping, uint64_t offset,
+		    void *to, uint32_t length);
+
 /* Calls visit for every entry of a directory, "." and ".." included, until it returns non-zero,
  * which is then returned. name is NUL-terminated and valid during the call; type is the entry's
  * file_type, 0 when the file system does not have that feature. -ENOTDIR, -EUCLEAN or the device's

@@ -16,28 +16,43 @@
 #include "fs/ext/mapping.h"
 #include "kernel/lib/string.h"
 
-/* Reads from a byte position of the device: whole sectors straight to `to`, or else as much as one
- * sector, read aside, gives. Returns the bytes read, or a negative errno. */
-static int read_device(struct block_device *device, uint64_t position, void *to, uint32_t length)
+/* Reads as much as one sector gives, aside. The sector is on the stack: not on that of whole ones,
+ * which page faults read. */
+static __attribute__((noinline)) int read_part(struct block_device *device, uint64_t position,
+					       void *to, uint32_t length)
 {
-	uint64_t lba = position / SECTOR_SIZE;
 	uint32_t skip = position % SECTOR_SIZE;
 	uint8_t sector[SECTOR_SIZE];
-	int error;
+	int error = block_read(device, position / SECTOR_SIZE, 1, sector, BLOCK_DATA);
 
-	if (skip == 0 && length >= SECTOR_SIZE) {
-		unsigned count = length / SECTOR_SIZE;
-
-		error = block_read(device, lba, count, to, BLOCK_DATA);
-		return error ? error : (int)(count * SECTOR_SIZE);
-	}
-	if (length > SECTOR_SIZE - skip)
-		length = SECTOR_SIZE - skip;
-	error = block_read(device, lba, 1, sector, BLOCK_DATA);
 	if (error)
 		return error;
+	if (length > SECTOR_SIZE - skip)
+		length = SECTOR_SIZE - skip;
 	memcpy(to, sector + skip, length);
 	return length;
+}
+
+int ext_read_mapped(const struct ext_fs *fs, const struct ext_mapping *mapping, uint64_t offset,
+		    void *to, uint32_t length)
+{
+	uint32_t skip = offset & (fs->summary.block_size - 1);
+	uint64_t position = (mapping->physical << fs->block_shift) + skip;
+
+	/* Compared in blocks, because the bytes of a long hole may not fit 64 bits. */
+	if (mapping->length <= ((uint64_t)skip + length) >> fs->block_shift)
+		length = (uint32_t)(mapping->length << fs->block_shift) - skip;
+	if (mapping->physical == 0 || mapping->unwritten) {
+		memset(to, 0, length);
+		return length;
+	}
+	if (position % SECTOR_SIZE != 0 || length < SECTOR_SIZE)
+		return read_part(fs->device, position, to, length);
+	length &= -SECTOR_SIZE;
+	int error =
+	    block_read(fs->device, position / SECTOR_SIZE, length / SECTOR_SIZE, to, BLOCK_DATA);
+
+	return error ? error : (int)length;
 }
 
 /* A long symbolic link is metadata: its block may be newer in the cache than on the disk. A NUL in
@@ -61,29 +76,10 @@ static int read_target(const struct ext_inode *inode, uint32_t offset, void *to,
 	return error ? error : (int)length;
 }
 
-/* Reads as much as one answer of the map, or one request, gives: at least a byte. */
-static int read_some(const struct ext_inode *inode, uint64_t offset, void *to, uint32_t length)
-{
-	const struct ext_fs *fs = inode->fs;
-	uint32_t skip = offset & (fs->summary.block_size - 1);
-	struct ext_mapping mapping;
-	int error = ext_map(inode, offset >> fs->block_shift, &mapping);
-
-	if (error)
-		return error;
-	/* Compared in blocks, because the bytes of a long hole may not fit 64 bits. */
-	if (mapping.length <= ((uint64_t)skip + length) >> fs->block_shift)
-		length = (uint32_t)(mapping.length << fs->block_shift) - skip;
-	if (mapping.physical == 0 || mapping.unwritten) {
-		memset(to, 0, length);
-		return length;
-	}
-	return read_device(fs->device, (mapping.physical << fs->block_shift) + skip, to, length);
-}
-
 /* An error after some bytes is an error: the caller cannot tell which bytes are valid. */
 int ext_read(const struct ext_inode *inode, uint64_t offset, void *buffer, uint32_t length)
 {
+	struct ext_mapping mapping;
 	uint32_t done = 0;
 
 	if (offset >= inode->size)
@@ -93,8 +89,11 @@ int ext_read(const struct ext_inode *inode, uint64_t offset, void *buffer, uint3
 	if (ext_is_symlink(inode))
 		return read_target(inode, (uint32_t)offset, buffer, length);
 	while (done < length) {
-		int part = read_some(inode, offset + done, (uint8_t *)buffer + done, length - done);
+		int part = ext_map(inode, (offset + done) >> inode->fs->block_shift, &mapping);
 
+		if (!part)
+			part = ext_read_mapped(inode->fs, &mapping, offset + done,
+					       (uint8_t *)buffer + done, length - done);
 		if (part < 0)
 			return part;
 		done += part;

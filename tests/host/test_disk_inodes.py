@@ -21,7 +21,12 @@ OPTIONS = (
     f"-I{ROOT}",
 )
 SANITIZE = ("-Werror", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
-SOURCES = ("fs/disk/ext_inode.c", "fs/disk/ext_sync.c", "tests/host/inodes/main.c")
+SOURCES = (
+    "fs/disk/ext_inode.c",
+    "fs/disk/ext_sync.c",
+    "kernel/lib/tree.c",
+    "tests/host/inodes/main.c",
+)
 SECONDS = 600
 
 

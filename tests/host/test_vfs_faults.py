@@ -123,7 +123,8 @@ def program() -> Path:
     """The program of faults, with the sanitizers."""
     options = [*building.OPTIONS, *building.SANITIZERS]
     below = [ROOT / f"tests/host/ext/{name}.c" for name in ("shim", "record")]
-    library = building.objects_of([*SOURCES, *below, ROOT / "kernel/lib/errno.c"], options)
+    below += [ROOT / f"kernel/lib/{name}.c" for name in ("errno", "tree")]
+    library = building.objects_of([*SOURCES, *below], options)
     shadow = f"-I{ROOT}/tests/host/fs/shadow"
     own = [shadow, "-includestdint.h", *options, *QUIET, f"-DHEADERS=0x{headers()}"]
     harness = building.objects_of((ROOT / "tests/host/vfs").glob("*.c"), own)

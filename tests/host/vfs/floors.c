@@ -216,7 +216,7 @@ void cached_files_write_back(bool is_due)
 {
 }
 
-void cached_file_discard(struct cached_file *file, uint64_t from, uint64_t end)
+void cached_file_replace(struct cached_file *file, uint64_t from, uint64_t end, const void *data)
 {
 }
 

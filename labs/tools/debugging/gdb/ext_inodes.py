@@ -5,12 +5,11 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-from labs.tools.debugging.gdb.commands import Refusal, variable
-from labs.tools.debugging.gdb.kernel_data import pointer, structure, walk_links
+from labs.tools.debugging.gdb.commands import Refusal
+from labs.tools.debugging.gdb.kernel_data import container, pointer, structure, walk
 from labs.tools.debugging.gdb.storage import Ext, copy_of
 
-TABLE = "fs/disk/ext_inode.c"
-CHAIN_AT_MOST = 4096
+DEPTH_AT_MOST = 128  # of the tree of a mount's inodes
 META_BG, SPARSE_SUPER, SPARSE_SUPER2 = 0x10, 0x1, 0x200  # of three different feature words
 OLD_INODE = 128  # bytes
 SUPER_SECTOR = 2
@@ -61,18 +60,19 @@ def find_inode(ext: Ext, number: int) -> Inode:
 
 def structure_of(ext: Ext, number: int) -> int:
     """The address of the kernel's struct disk_inode; 0 if there is none."""
-    buckets = variable("buckets", TABLE)
-    length = buckets.type.range()[1] + 1
-    filesystem = int(structure("disk_mount", ext.address)["filesystem"])
-    chain = pointer(buckets[(number + filesystem * 31) % length])
-    found = walk_links(chain, "disk_inode", "chain", CHAIN_AT_MOST)
-    for address in found.places:
-        each = structure("disk_inode", address)
-        if (pointer(each["mount"]), int(each["ext"]["number"])) == (ext.address, number):
-            return address
+
+    def below(place: int) -> int:
+        node = structure("tree_node", place)
+        key = int(node["key"])
+        return 0 if key == number else pointer(node["left" if number < key else "right"])
+
+    root = pointer(structure("disk_mount", ext.address)["inodes"])
+    found = walk(root, below, DEPTH_AT_MOST)
     if found.damage:
         raise Refusal(f"inode {number}: {found.damage}")
-    return 0
+    last = found.places[-1] if found.places else 0
+    is_there = last and int(structure("tree_node", last)["key"]) == number
+    return container(last, "disk_inode", "in_mount") if is_there else 0
 
 
 def from_structure(
