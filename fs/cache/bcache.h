@@ -75,6 +75,13 @@ struct cached_block *bcache_find(struct block_device *device, uint64_t block, ui
 /* Gives a buffer back; it stays cached. NULL is allowed. */
 void bcache_put(struct cached_block *buffer);
 
+/* The same at the end of what has a result: returns that. */
+static inline int bcache_done(struct cached_block *buffer, int result)
+{
+	bcache_put(buffer);
+	return result;
+}
+
 /* Before the data is written or copied: calls `seal`, if it is set. */
 static inline void bcache_seal(struct cached_block *buffer)
 {

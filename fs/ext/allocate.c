@@ -91,6 +91,14 @@ static struct ext_pending *find_pending(struct ext_fs *fs, uint32_t group)
 	return NULL;
 }
 
+/* Those of a group, as a bitmap; NULL: there are none. */
+static const uint8_t *pending_bits(struct ext_fs *fs, uint32_t group)
+{
+	const struct ext_pending *pending = find_pending(fs, group);
+
+	return pending ? pending->bits : NULL;
+}
+
 /* Without room to note them nothing more may be allocated before the commit (pending_lost), which
  * the next change begins with. */
 static void note_pending(struct ext_fs *fs, uint32_t group, uint32_t first, uint32_t count)
@@ -177,8 +185,7 @@ static uint32_t find_run(const struct search *search, uint32_t group, const uint
 			 uint32_t from, uint32_t *first)
 {
 	struct ext_fs *fs = search->inode->fs;
-	const struct ext_pending *pending = find_pending(fs, group);
-	const uint8_t *also = pending ? pending->bits : NULL;
+	const uint8_t *also = pending_bits(fs, group);
 	uint64_t base = ext_group_first(fs, group);
 	uint32_t blocks = ext_group_blocks(fs, group), most = search->count + search->window;
 
@@ -257,21 +264,17 @@ int ext_free_run(struct ext_fs *fs, uint64_t from, uint64_t end, uint64_t *first
 	if (error)
 		return error;
 	*first = ext_group_first(fs, group) + blocks;
-	error = ext_bitmap_find(fs, group, EXT_BITMAP_BLOCKS, &bitmap);
-	if (!error && bitmap.free > 0)
-		error = ext_bitmap_open(&bitmap);
+	error = ext_bitmap_get_free(fs, group, &bitmap);
 	if (bitmap.buffer) {
-		const struct ext_pending *pending = find_pending(fs, group);
-		const uint8_t *also = pending ? pending->bits : NULL;
+		const uint8_t *bits = bitmap.buffer->data, *also = pending_bits(fs, group);
 
-		if (blocks > end - ext_group_first(fs, group))
-			blocks = (uint32_t)(end - ext_group_first(fs, group));
-		index = ext_bits_find(bitmap.buffer->data, also, index, blocks, false);
+		blocks = ext_shorter(blocks, end - ext_group_first(fs, group));
+		index = ext_bits_find(bits, also, index, blocks, false);
 		*first = ext_group_first(fs, group) + index;
-		blocks = ext_bits_find(bitmap.buffer->data, also, index, blocks, true) - index;
+		blocks = ext_bits_find(bits, also, index, blocks, true) - index;
 	}
 	bcache_put(bitmap.buffer);
-	ext_end(fs);
+	ext_end(fs, 0);
 	if (!bitmap.buffer)
 		return error && !ext_is_left_alone(fs, group) ? error : 0;
 	return (int)blocks;
@@ -344,10 +347,8 @@ static int allocate(struct search *search, uint64_t goal)
 		return room == 0 ? -ENOSPC : -ENOMEM;
 	if (!ext_range_valid(fs, goal, 1))
 		goal = fs->super.s_first_data_block + 1;
-	if (search->count > room)
-		search->count = (uint32_t)room;
-	if (search->count > fs->super.s_blocks_per_group)
-		search->count = fs->super.s_blocks_per_group;
+	search->count = ext_shorter(search->count, room);
+	search->count = ext_shorter(search->count, fs->super.s_blocks_per_group);
 	int got = search_all(search, goal);
 
 	return got == 0 ? search->nothing : got;
@@ -378,8 +379,7 @@ static int free_in_group(struct ext_fs *fs, uint32_t group, uint32_t index, uint
 	if (error)
 		return error;
 	count_free(&bitmap.descriptor, (int)count);
-	error = ext_bitmap_change(&bitmap, index, count, false);
-	bcache_put(bitmap.buffer);
+	error = bcache_done(bitmap.buffer, ext_bitmap_change(&bitmap, index, count, false));
 	if (error)
 		return error;
 	count_super(fs, (int)count);
@@ -439,9 +439,7 @@ int ext_metadata_allocate(struct ext_inode *inode, uint64_t goal, struct cached_
 	error = bcache_get_zeroed(fs->device, block, fs->summary.block_size, out);
 	if (!error) {
 		(*out)->is_first = !fs->journal; /* before the inode that gets it */
-		error = ext_change(fs, *out);
-		if (error)
-			bcache_put(*out);
+		error = ext_change_or_put(fs, *out);
 	}
 	if (error)
 		ext_blocks_free(inode, block, 1, true);

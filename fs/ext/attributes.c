@@ -197,10 +197,8 @@ int ext_attributes_in_block(const struct ext_inode *inode, struct ext_attributes
 	if (error)
 		return error;
 	error = check_header(inode, out->buffer);
-	if (error) {
-		bcache_put(out->buffer);
-		return error;
-	}
+	if (error)
+		return bcache_done(out->buffer, error);
 	out->data = out->buffer->data;
 	out->first = sizeof(struct ext_xattr_header);
 	out->size = fs->summary.block_size;

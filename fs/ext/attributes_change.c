@@ -287,8 +287,7 @@ static int change(struct job *job, enum ext_attribute_flags flags)
 		error = change_opened(job, flags);
 		bcache_put(job->block.buffer);
 	}
-	bcache_put(job->body.buffer);
-	return error;
+	return bcache_done(job->body.buffer, error);
 }
 
 /* The inode on disk is pinned, so that it can be written, whatever fails. */

@@ -326,6 +326,13 @@ int ext_bitmap_get(struct ext_fs *fs, uint32_t group, enum ext_bitmap_kind kind,
 	return error ? error : ext_bitmap_open(out);
 }
 
+int ext_bitmap_get_free(struct ext_fs *fs, uint32_t group, struct ext_bitmap *out)
+{
+	int error = ext_bitmap_find(fs, group, EXT_BITMAP_BLOCKS, out);
+
+	return error || out->free == 0 ? error : ext_bitmap_open(out);
+}
+
 int ext_inode_check_used(struct ext_fs *fs, uint32_t number)
 {
 	uint32_t index, group = ext_group_of_inode(fs, number, &index);
@@ -336,8 +343,7 @@ int ext_inode_check_used(struct ext_fs *fs, uint32_t number)
 		return error;
 	if (ext_bits_find(bitmap.buffer->data, NULL, index, index + 1, true) != index)
 		error = ext_corrupt(fs, bitmap.name, "group %u: inode %u is free", group, number);
-	bcache_put(bitmap.buffer);
-	return error;
+	return bcache_done(bitmap.buffer, error);
 }
 
 /* The checksum of a bitmap of which these bits were turned over. Of a few bits it is computed from

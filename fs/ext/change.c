@@ -78,13 +78,14 @@ int ext_begin(struct ext_fs *fs, uint32_t blocks)
 }
 
 /* An error here is one of the journal, which tells it to everybody from now on. */
-void ext_end(struct ext_fs *fs)
+int ext_end(struct ext_fs *fs, int result)
 {
 	if (fs->nesting == 1)
 		put_super(fs);
 	fs->nesting--;
 	if (fs->journal)
 		journal_end(fs->journal);
+	return result;
 }
 
 int ext_change(struct ext_fs *fs, struct cached_block *buffer)
@@ -93,6 +94,13 @@ int ext_change(struct ext_fs *fs, struct cached_block *buffer)
 		return journal_change(fs->journal, buffer);
 	bcache_mark_dirty(buffer);
 	return 0;
+}
+
+int ext_change_or_put(struct ext_fs *fs, struct cached_block *buffer)
+{
+	int error = ext_change(fs, buffer);
+
+	return error ? bcache_done(buffer, error) : 0;
 }
 
 int ext_extend(struct ext_fs *fs, uint32_t blocks)

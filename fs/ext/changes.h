@@ -5,13 +5,15 @@
 
 /* A change of at most `blocks` blocks begins, and ends: journal_begin and journal_end, or nothing
  * where there is no journal. -EROFS on a mount that is read-only. Before it begins, a commit gives
- * blocks back that were freed, if few are left: after -ENOSPC there is no need to try again. */
+ * blocks back that were freed, if few are left: after -ENOSPC there is no need to try again.
+ * ext_end returns `result`, what the change has come to. */
 int ext_begin(struct ext_fs *fs, uint32_t blocks);
-void ext_end(struct ext_fs *fs);
+int ext_end(struct ext_fs *fs, int result);
 
 /* Before a cached block is changed: it becomes part of the transaction, or, without a journal,
- * dirty. */
+ * dirty. After an error the second one gives the block back. */
 int ext_change(struct ext_fs *fs, struct cached_block *buffer);
+int ext_change_or_put(struct ext_fs *fs, struct cached_block *buffer);
 
 /* After a change of contents. With data=journal they are committed, and go to their place. */
 int ext_settle(struct ext_fs *fs);

@@ -42,8 +42,7 @@ static int fill_directory(struct ext_inode *inode, const struct contents *conten
 	ext_entry_put(&slot, &dot, inode);
 	ext_entry_put(&slot, &up, contents->parent);
 	ext_directory_sum(inode, slot.logical, slot.buffer);
-	bcache_put(slot.buffer);
-	return 0;
+	return bcache_done(slot.buffer, 0);
 }
 
 static int fill_symlink(struct ext_inode *inode, const struct contents *contents)
@@ -62,8 +61,7 @@ static int fill_symlink(struct ext_inode *inode, const struct contents *contents
 	if (error)
 		return error;
 	memcpy(buffer->data, contents->target, contents->target_length);
-	bcache_put(buffer);
-	return 0;
+	return bcache_done(buffer, 0);
 }
 
 static int fill(struct ext_inode *inode, const struct contents *contents)
@@ -111,10 +109,8 @@ static int make_with_name(struct ext_inode *directory, const struct ext_name *na
 	if (error)
 		return error;
 	error = make_inode(contents, like, out, left);
-	if (error) {
-		bcache_put(slot.buffer);
-		return error;
-	}
+	if (error)
+		return bcache_done(slot.buffer, error);
 	ext_name_put(directory, &slot, name, out);
 	if (ext_is_directory(out))
 		ext_links_more(directory);

@@ -48,10 +48,6 @@ struct ext_dir_entry_2 *ext_entry_at(const struct ext_inode *directory, uint8_t 
 /* Checks what can be wrong with an entry besides. -EUCLEAN. */
 int ext_entry_check(const struct ext_inode *directory, const struct ext_dir_entry_2 *entry);
 
-/* Finds a name in the slot's block. -ENOENT, -EUCLEAN. */
-int ext_entry_find(const struct ext_inode *directory, struct ext_slot *slot,
-		   const struct ext_name *name);
-
 /* Finds a name in the slot's block, or (name is NULL) room for an entry of `bytes`. -ENOENT,
  * -ENOSPC, -EUCLEAN: then it has given the block back. */
 int ext_entry_look(const struct ext_inode *directory, struct ext_slot *slot,
@@ -137,10 +133,12 @@ struct ext_tree {
 /* Entries that a node has room for, when they begin at byte `at` of its block. */
 unsigned ext_tree_node_limit(const struct ext_fs *fs, uint32_t at);
 
-/* Gets the root, and then walks to the first block that may have names of a hash. ext_tree_close is
- * due even after an error. One walk for each opening. */
+/* Gets the root, and then walks to the first block that may have names of a hash; or both, for a
+ * name's. ext_tree_close is due even after an error. One walk for each opening. */
 int ext_tree_open(const struct ext_inode *directory, struct ext_tree *tree);
 int ext_tree_seek(struct ext_tree *tree, uint32_t hash);
+int ext_tree_open_at(const struct ext_inode *directory, struct ext_tree *tree,
+		     const struct ext_name *name, uint32_t *hash);
 void ext_tree_close(struct ext_tree *tree);
 
 /* Gets the block of names at the end of the way. */

@@ -153,9 +153,7 @@ int ext_directory_walk(const struct ext_inode *directory, uint32_t logical,
 
 	if (result)
 		return result;
-	result = walk(directory, logical, buffer->data, visit, context);
-	bcache_put(buffer);
-	return result;
+	return bcache_done(buffer, walk(directory, logical, buffer->data, visit, context));
 }
 
 int ext_directory_walk_from(const struct ext_inode *directory, uint64_t logical,

@@ -118,12 +118,21 @@ static struct ext_dir_entry_2 *entry_of(const struct ext_slot *slot)
 	return (struct ext_dir_entry_2 *)(slot->buffer->data + slot->at);
 }
 
-/* The walk ends: ext_entry_at gives no entry that is shorter than 12 bytes. */
-int ext_entry_find(const struct ext_inode *directory, struct ext_slot *slot,
-		   const struct ext_name *name)
+/* Names that are counted differ in the last letter. */
+static bool is_named(const struct ext_dir_entry_2 *entry, const struct ext_name *name)
+{
+	uint32_t last = name->length - 1;
+
+	return entry->inode != 0 && entry->name_len == name->length &&
+	       entry->name[last] == name->text[last] &&
+	       memcmp(entry->name, name->text, name->length) == 0;
+}
+
+/* A name or (NULL) room. The walk ends: no entry that is whole is shorter than 12 bytes. */
+static int find_entry(const struct ext_inode *directory, struct ext_slot *slot,
+		      const struct ext_name *name, uint32_t bytes)
 {
 	uint32_t end = ext_directory_end(directory, slot->logical, slot->buffer->data);
-	uint32_t last = name->length - 1; /* names that are counted differ there */
 	const struct ext_dir_entry_2 *entry;
 
 	slot->previous = 0;
@@ -131,39 +140,19 @@ int ext_entry_find(const struct ext_inode *directory, struct ext_slot *slot,
 		entry = entry_of(slot);
 		if (!is_whole(entry, end - slot->at))
 			return refuse_entry(directory, entry, end - slot->at);
-		if (entry->inode != 0 && entry->name_len == name->length &&
-		    entry->name[last] == name->text[last] &&
-		    memcmp(entry->name, name->text, name->length) == 0)
+		if (name ? is_named(entry, name) : entry->rec_len - used_bytes(entry) >= bytes)
 			return 0;
 		slot->previous = slot->at;
 	}
-	return -ENOENT;
-}
-
-static int find_room(const struct ext_inode *directory, struct ext_slot *slot, uint32_t bytes)
-{
-	uint32_t end = ext_directory_end(directory, slot->logical, slot->buffer->data);
-	const struct ext_dir_entry_2 *entry;
-
-	for (slot->at = 0; slot->at < end; slot->at += entry->rec_len) {
-		entry = entry_of(slot);
-		if (!is_whole(entry, end - slot->at))
-			return refuse_entry(directory, entry, end - slot->at);
-		if (entry->rec_len - used_bytes(entry) >= bytes)
-			return 0;
-	}
-	return -ENOSPC;
+	return name ? -ENOENT : -ENOSPC;
 }
 
 int ext_entry_look(const struct ext_inode *directory, struct ext_slot *slot,
 		   const struct ext_name *name, uint32_t bytes)
 {
-	int error =
-	    name ? ext_entry_find(directory, slot, name) : find_room(directory, slot, bytes);
+	int error = find_entry(directory, slot, name, bytes);
 
-	if (error)
-		bcache_put(slot->buffer);
-	return error;
+	return error ? bcache_done(slot->buffer, error) : 0;
 }
 
 uint8_t ext_entry_type(unsigned type)

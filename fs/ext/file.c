@@ -27,8 +27,7 @@ static __attribute__((noinline)) int read_part(struct block_device *device, uint
 
 	if (error)
 		return error;
-	if (length > SECTOR_SIZE - skip)
-		length = SECTOR_SIZE - skip;
+	length = ext_shorter(length, SECTOR_SIZE - skip);
 	memcpy(to, sector + skip, length);
 	return length;
 }
@@ -72,8 +71,7 @@ static int read_target(const struct ext_inode *inode, uint32_t offset, void *to,
 			error = ext_corrupt_inode(inode, "NUL at %u of %ju in a link's target", i,
 						  inode->size);
 	memcpy(to, target + offset, length);
-	bcache_put(block);
-	return error ? error : (int)length;
+	return bcache_done(block, error ? error : (int)length);
 }
 
 /* An error after some bytes is an error: the caller cannot tell which bytes are valid. */
@@ -84,8 +82,7 @@ int ext_read(const struct ext_inode *inode, uint64_t offset, void *buffer, uint3
 
 	if (offset >= inode->size)
 		return 0;
-	if (length > inode->size - offset)
-		length = (uint32_t)(inode->size - offset);
+	length = ext_shorter(length, inode->size - offset);
 	if (ext_is_symlink(inode))
 		return read_target(inode, (uint32_t)offset, buffer, length);
 	while (done < length) {

@@ -41,8 +41,7 @@ static uint64_t descriptor_block(const struct ext_fs *fs, uint32_t index)
 	if (!ext_has_incompat(fs, EXT_INCOMPAT_META_BG) || index < super->s_first_meta_bg ||
 	    index == 0)
 		return super_block + 1 + (uint64_t)index;
-	return super->s_first_data_block + (uint64_t)group * super->s_blocks_per_group +
-	       has_superblock(fs, group);
+	return ext_group_first(fs, group) + has_superblock(fs, group);
 }
 
 /* Gets the block of a group's descriptor, and the descriptor in it. */
@@ -62,10 +61,8 @@ static int get_descriptor(const struct ext_fs *fs, uint32_t group, struct cached
 		return error;
 	if (!(*buffer)->verified)
 		error = ext_groups_verify(fs, group - group % in_block, (*buffer)->data);
-	if (error) {
-		bcache_put(*buffer);
-		return error;
-	}
+	if (error)
+		return bcache_done(*buffer, error);
 	(*buffer)->verified = true;
 	*descriptor = (*buffer)->data + group % in_block * size;
 	return 0;
@@ -81,8 +78,7 @@ int ext_group_read(const struct ext_fs *fs, uint32_t group, struct ext_group_des
 		return error;
 	memset(out, 0, sizeof(*out));
 	memcpy(out, descriptor, ext_descriptor_known(fs));
-	bcache_put(buffer);
-	return 0;
+	return bcache_done(buffer, 0);
 }
 
 int ext_group_write(struct ext_fs *fs, uint32_t group, struct ext_group_desc *descriptor)
@@ -98,8 +94,7 @@ int ext_group_write(struct ext_fs *fs, uint32_t group, struct ext_group_desc *de
 		descriptor->bg_checksum = ext_group_checksum(fs, group, descriptor);
 		memcpy(place, descriptor, ext_descriptor_known(fs));
 	}
-	bcache_put(buffer);
-	return error;
+	return bcache_done(buffer, error);
 }
 
 uint64_t ext_group_first(const struct ext_fs *fs, uint32_t group)
@@ -153,13 +148,12 @@ static uint32_t overhead(const struct ext_fs *fs, uint32_t group)
 	uint32_t in_block = fs->summary.block_size / fs->summary.descriptor_size;
 	uint32_t blocks = (fs->summary.groups + in_block - 1) / in_block;
 	uint32_t place = group % in_block;
+	bool is_meta = ext_has_incompat(fs, EXT_INCOMPAT_META_BG);
 
-	if (!ext_has_incompat(fs, EXT_INCOMPAT_META_BG))
+	if (is_meta)
+		blocks = super->s_first_meta_bg;
+	if (!is_meta || group / in_block < blocks)
 		return has_copy(fs, group) ? 1 + blocks + super->s_reserved_gdt_blocks : 0;
-	if (group / in_block < super->s_first_meta_bg)
-		return has_copy(fs, group)
-			   ? 1 + super->s_first_meta_bg + super->s_reserved_gdt_blocks
-			   : 0;
 	return has_copy(fs, group) + (place == 0 || place == 1 || place == in_block - 1);
 }
 

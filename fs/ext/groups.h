@@ -81,12 +81,14 @@ struct ext_bitmap {
 
 /* What a descriptor says of a bitmap, and then the bitmap itself, checked and referenced; one that
  * was never written is made, and the descriptor on disk says so. -EUCLEAN or -EBADMSG for one that
- * is damaged; the console says it the first time. ext_bitmap_get does both. */
+ * is damaged; the console says it the first time. ext_bitmap_get does both; ext_bitmap_get_free is
+ * for who looks for free blocks, and does not open a bitmap that has none. */
 int ext_bitmap_find(struct ext_fs *fs, uint32_t group, enum ext_bitmap_kind kind,
 		    struct ext_bitmap *out);
 int ext_bitmap_open(struct ext_bitmap *bitmap);
 int ext_bitmap_get(struct ext_fs *fs, uint32_t group, enum ext_bitmap_kind kind,
 		   struct ext_bitmap *out);
+int ext_bitmap_get_free(struct ext_fs *fs, uint32_t group, struct ext_bitmap *out);
 
 /* Was a bitmap found to be damaged? Then the others are used, unless fs->failed. The second notes
  * one of inodes. */

@@ -133,6 +133,17 @@ int ext_tree_seek(struct ext_tree *tree, uint32_t hash)
 	return descend(tree, hash);
 }
 
+int ext_tree_open_at(const struct ext_inode *directory, struct ext_tree *tree,
+		     const struct ext_name *name, uint32_t *hash)
+{
+	int error = ext_tree_open(directory, tree);
+
+	if (error)
+		return error;
+	*hash = ext_name_hash(directory->fs, tree->version, name);
+	return ext_tree_seek(tree, *hash);
+}
+
 /* Up to the lowest node with another entry, which begins the next block; from there down through
  * the first entries. Only upwards: a walk along the tree ends, even one whose hashes do not ascend.
  */
@@ -180,12 +191,8 @@ int ext_tree_find(const struct ext_inode *directory, const struct ext_name *name
 {
 	struct ext_tree tree;
 	uint32_t hash, begins;
-	int result = ext_tree_open(directory, &tree);
+	int result = ext_tree_open_at(directory, &tree, name, &hash);
 
-	if (!result) {
-		hash = ext_name_hash(directory->fs, tree.version, name);
-		result = ext_tree_seek(&tree, hash);
-	}
 	while (!result) {
 		result = ext_tree_look(&tree, name, 0, slot);
 		if (result != -ENOENT)

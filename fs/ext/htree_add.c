@@ -283,14 +283,10 @@ static int split_leaf(struct ext_inode *directory, struct ext_tree *tree, uint32
 
 int ext_tree_room(struct ext_inode *directory, const struct ext_name *name, struct ext_slot *slot)
 {
-	uint32_t bytes = ext_entry_bytes(name->length), hash = 0;
+	uint32_t bytes = ext_entry_bytes(name->length), hash;
 	struct ext_tree tree;
-	int error = ext_tree_open(directory, &tree);
+	int error = ext_tree_open_at(directory, &tree, name, &hash);
 
-	if (!error) {
-		hash = ext_name_hash(directory->fs, tree.version, name);
-		error = ext_tree_seek(&tree, hash);
-	}
 	if (!error)
 		error = ext_tree_look(&tree, NULL, bytes, slot);
 	if (error == -ENOSPC) {
@@ -382,8 +378,5 @@ int ext_tree_make(struct ext_inode *directory)
 	if (error)
 		return error;
 	error = ext_change(directory->fs, root);
-	if (!error)
-		error = split_root(directory, root);
-	bcache_put(root);
-	return error;
+	return bcache_done(root, error ? error : split_root(directory, root));
 }

@@ -217,9 +217,7 @@ int ext_inode_load(struct ext_fs *fs, uint32_t number, struct ext_inode *out)
 	out->fs = fs;
 	out->number = number;
 	convert(disk, out);
-	error = ext_inode_verify(out, buffer, disk);
-	bcache_put(buffer);
-	return error;
+	return bcache_done(buffer, ext_inode_verify(out, buffer, disk));
 }
 
 int ext_inode_read(struct ext_fs *fs, uint32_t number, struct ext_inode *out)

@@ -20,10 +20,7 @@ int ext_inode_pin(struct ext_fs *fs, uint32_t number, struct cached_block **out)
 
 	if (error)
 		return error;
-	error = ext_change(fs, *out);
-	if (error)
-		bcache_put(*out);
-	return error;
+	return ext_change_or_put(fs, *out);
 }
 
 int ext_inode_begin(struct ext_inode *inode, struct cached_block **pin)
@@ -33,16 +30,13 @@ int ext_inode_begin(struct ext_inode *inode, struct cached_block **pin)
 	if (error)
 		return error;
 	error = ext_inode_pin(inode->fs, inode->number, pin);
-	if (error)
-		ext_end(inode->fs);
-	return error;
+	return error ? ext_end(inode->fs, error) : 0;
 }
 
 int ext_inode_end(struct ext_inode *inode, struct cached_block *pin, int error)
 {
 	bcache_put(pin);
-	ext_end(inode->fs);
-	return error ? error : ext_settle(inode->fs);
+	return ext_end(inode->fs, error) ? error : ext_settle(inode->fs);
 }
 
 int ext_inode_write_after(struct ext_inode *inode, int error)
@@ -185,6 +179,5 @@ int ext_inode_write(struct ext_inode *inode)
 		note_large_file(inode);
 		bcache_put(buffer);
 	}
-	ext_end(fs);
-	return error;
+	return ext_end(fs, error);
 }

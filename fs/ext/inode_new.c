@@ -195,8 +195,7 @@ static int take_in_group(struct ext_fs *fs, uint32_t group, bool is_directory, u
 	else
 		error = take(&bitmap, index, is_directory, table);
 	*number = group * bitmap.bits + index + 1;
-	bcache_put(bitmap.buffer);
-	return error;
+	return bcache_done(bitmap.buffer, error);
 }
 
 /* In the best group, or in the next one if its bitmap turns out to be damaged, or cannot be read.
@@ -267,9 +266,7 @@ int ext_inode_new(const struct ext_inode *directory, uint16_t mode, const struct
 	memset(disk, 0, fs->inode_size);
 	if (fs->inode_size > EXT_OLD_INODE_SIZE)
 		disk->i_extra_isize = sizeof(*disk) - EXT_OLD_INODE_SIZE;
-	error = ext_inode_write(out);
-	bcache_put(table);
-	return error;
+	return bcache_done(table, ext_inode_write(out));
 }
 
 /* The inode on disk has a time of its end, and no links. */
@@ -291,9 +288,7 @@ static int give_back(struct ext_inode *inode, uint32_t group, uint32_t index)
 	if (error)
 		return error;
 	count(&bitmap.descriptor, -1, ext_is_directory(inode));
-	error = ext_bitmap_change(&bitmap, index, 1, false);
-	bcache_put(bitmap.buffer);
-	return error;
+	return bcache_done(bitmap.buffer, ext_bitmap_change(&bitmap, index, 1, false));
 }
 
 int ext_inode_free(struct ext_inode *inode)
@@ -314,6 +309,5 @@ int ext_inode_free(struct ext_inode *inode)
 	}
 	if (!error)
 		bury(inode, table);
-	bcache_put(table);
-	return error;
+	return bcache_done(table, error);
 }

@@ -47,10 +47,8 @@ static int remove_name(struct ext_inode *directory, const struct ext_name *name,
 	if (error)
 		return error;
 	error = ext_link_gone(inode);
-	if (error) {
-		bcache_put(slot.buffer);
-		return error;
-	}
+	if (error)
+		return bcache_done(slot.buffer, error);
 	ext_name_drop(directory, &slot);
 	if (ext_is_directory(inode))
 		ext_links_fewer(directory);

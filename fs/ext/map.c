@@ -44,8 +44,7 @@ int ext_map_some(const struct ext_inode *inode, uint64_t logical, uint32_t count
 		return 0;
 	int error = map(inode, logical, count, out);
 
-	if (!error && out->length > blocks - logical)
-		out->length = blocks - logical;
+	out->length = ext_shorter(out->length, blocks - logical);
 	return error;
 }
 

@@ -78,11 +78,6 @@ static int free_run(struct ext_inode *inode, const struct ext_run *run)
 	return error;
 }
 
-static uint32_t shorter(uint32_t length, uint64_t other)
-{
-	return length < other ? length : (uint32_t)other;
-}
-
 int ext_map_free(struct ext_inode *inode, uint64_t *first, uint64_t end)
 {
 	struct ext_mapping mapping;
@@ -98,8 +93,10 @@ int ext_map_free(struct ext_inode *inode, uint64_t *first, uint64_t end)
 			       mapping.unwritten };
 
 	if (mapping.physical != 0) {
-		run.length = shorter(shorter(run.length, mapping.length), end - *first);
-		run.length = shorter(run.length, ext_blocks_to_group_end(inode->fs, run.physical));
+		mapping.length = ext_shorter(mapping.length, end - *first);
+		run.length = ext_shorter(run.length, mapping.length);
+		run.length =
+		    ext_shorter(run.length, ext_blocks_to_group_end(inode->fs, run.physical));
 		error = free_run(inode, &run);
 	}
 	if (!error)

@@ -102,10 +102,8 @@ static int get_node(const struct ext_inode *inode, uint64_t block, struct cached
 		error = check_order(inode, block, node_in(buffer));
 	if (!error && !buffer->verified)
 		error = ext_extent_verify(inode, buffer);
-	if (error) {
-		bcache_put(buffer);
-		return error;
-	}
+	if (error)
+		return bcache_done(buffer, error);
 	buffer->verified = true;
 	*out = buffer;
 	return 0;

@@ -89,6 +89,11 @@ static inline bool ext_has_ro_compat(const struct ext_fs *fs, uint32_t feature)
 	return (fs->super.s_feature_ro_compat & feature) != 0;
 }
 
+static inline uint64_t ext_shorter(uint64_t length, uint64_t other)
+{
+	return length < other ? length : other;
+}
+
 /* What a descriptor on the disk and its copy in memory both have, bytes. */
 static inline uint32_t ext_descriptor_known(const struct ext_fs *fs)
 {

@@ -142,10 +142,8 @@ static int finish_orphan(struct ext_fs *fs, uint32_t number)
 
 	if (!error)
 		error = ext_begin(fs, EXT_CREDITS); /* a bitmap that was never written is made */
-	if (!error) {
-		error = ext_inode_check_used(fs, number);
-		ext_end(fs);
-	}
+	if (!error)
+		error = ext_end(fs, ext_inode_check_used(fs, number));
 	if (!error)
 		error = ext_inode_load(fs, number, &inode);
 	if (error)
@@ -188,9 +186,7 @@ int ext_journal_leave(struct ext_fs *fs)
 	if (error)
 		return error;
 	fs->super.s_feature_incompat &= ~EXT_INCOMPAT_RECOVER;
-	error = put_super_now(fs);
-	bcache_put(fs->super_buffer);
-	return error;
+	return bcache_done(fs->super_buffer, put_super_now(fs));
 }
 
 static void committed(void *fs)

@@ -135,16 +135,6 @@ int ext_lookup(struct ext_fs *fs, const char *path, struct ext_inode *out)
 	return error;
 }
 
-/* Makes the slot's block part of the transaction, or gives it back. */
-static int change_slot(struct ext_fs *fs, struct ext_slot *slot)
-{
-	int error = ext_change(fs, slot->buffer);
-
-	if (error)
-		bcache_put(slot->buffer);
-	return error;
-}
-
 int ext_name_own(const struct ext_inode *directory, const struct ext_name *name,
 		 const struct ext_inode *inode, struct ext_slot *slot)
 {
@@ -153,9 +143,8 @@ int ext_name_own(const struct ext_inode *directory, const struct ext_name *name,
 	if (error)
 		return error;
 	if (inode_in(slot) == inode->number)
-		return change_slot(directory->fs, slot);
-	bcache_put(slot->buffer);
-	return -ENOENT;
+		return ext_change_or_put(directory->fs, slot->buffer);
+	return bcache_done(slot->buffer, -ENOENT);
 }
 
 /* The first block with room. -ENOSPC. */
@@ -192,7 +181,7 @@ int ext_name_room(struct ext_inode *directory, const struct ext_name *name, stru
 	int error = directory->flags & EXT_FLAG_INDEX ? ext_tree_room(directory, name, slot)
 						      : linear_room(directory, name, slot);
 
-	return error ? error : change_slot(directory->fs, slot);
+	return error ? error : ext_change_or_put(directory->fs, slot->buffer);
 }
 
 /* The second half of a change ends. */

@@ -55,8 +55,7 @@ int ext_names_end(struct ext_names_change *change, int error)
 			error = ext_inode_write(change->inodes[i]);
 		bcache_put(change->blocks[i]);
 	}
-	ext_end(change->fs);
-	return error;
+	return ext_end(change->fs, error);
 }
 
 void ext_touch_inode(struct ext_inode *inode)

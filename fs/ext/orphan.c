@@ -24,8 +24,7 @@ static int set_next(struct ext_fs *fs, uint32_t number, uint32_t next)
 		return error;
 	ext_inode_in(fs, number, buffer)->first.i_dtime = next;
 	ext_inode_changed(fs, number, buffer);
-	bcache_put(buffer);
-	return 0;
+	return bcache_done(buffer, 0);
 }
 
 /* Reserved inodes have no links, or no name, and are in use all the same. */
@@ -47,8 +46,7 @@ static int get_next(struct ext_fs *fs, uint32_t number, uint32_t *next)
 	if (error)
 		return error;
 	*next = ext_inode_in(fs, number, buffer)->first.i_dtime;
-	bcache_put(buffer);
-	return 0;
+	return bcache_done(buffer, 0);
 }
 
 /* The inode before this one in the list; 0: it is the first. -ENOENT: it is not there. */

@@ -49,8 +49,7 @@ static int move_entry(const struct ext_inode *file, struct cached_block *buffer,
 		*entry = 0;
 		tail_of(buffer)->ob_checksum = checksum(file, buffer);
 	}
-	ext_end(fs);
-	return error;
+	return ext_end(fs, error);
 }
 
 static int empty_block(const struct ext_inode *file, struct cached_block *buffer)
@@ -108,6 +107,5 @@ int ext_orphan_file_empty(struct ext_fs *fs)
 		return error;
 	fs->super.s_feature_ro_compat &= ~EXT_RO_COMPAT_ORPHAN_PRESENT;
 	fs->super_changed = true;
-	ext_end(fs);
-	return 0;
+	return ext_end(fs, 0);
 }

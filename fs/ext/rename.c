@@ -79,7 +79,7 @@ static void move_name(struct end *from, struct end *to)
 		ext_name_set(to->directory, &to->slot, from->inode);
 	else
 		ext_name_put(to->directory, &to->slot, &to->name, from->inode);
-	ext_entry_find(from->directory, &from->slot, &from->name);
+	ext_entry_look(from->directory, &from->slot, &from->name, 0);
 	ext_name_drop(from->directory, &from->slot);
 	if (to->inode && ext_is_directory(to->inode))
 		ext_links_fewer(to->directory);

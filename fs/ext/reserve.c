@@ -14,10 +14,8 @@
 static int look_at_next(struct ext_fs *fs)
 {
 	struct ext_bitmap bitmap;
-	int error = ext_bitmap_find(fs, fs->looked_at, EXT_BITMAP_BLOCKS, &bitmap);
+	int error = ext_bitmap_get_free(fs, fs->looked_at, &bitmap);
 
-	if (!error && bitmap.free > 0)
-		error = ext_bitmap_open(&bitmap);
 	bcache_put(bitmap.buffer);
 	ext_bitmap_note_unreadable(fs, fs->looked_at, EXT_BITMAP_BLOCKS, error);
 	if (!error)
@@ -34,10 +32,8 @@ int ext_room(struct ext_fs *fs, uint64_t wanted, uint64_t *room)
 
 	while (fs->sure < wanted && fs->looked_at < fs->summary.groups && !error) {
 		error = ext_begin(fs, EXT_CREDITS);
-		if (error)
-			break;
-		error = look_at_next(fs);
-		ext_end(fs);
+		if (!error)
+			error = ext_end(fs, look_at_next(fs));
 	}
 	*room = ext_sure_blocks(fs);
 	return error;

@@ -61,12 +61,7 @@ static int step_down(struct ext_inode *inode, struct way *way, uint64_t goal)
 	error = ext_check_run(inode, *slot, 1);
 	if (!error)
 		error = ext_mapping_block(inode, *slot, buffer);
-	if (error)
-		return error;
-	error = ext_change(inode->fs, *buffer);
-	if (error)
-		bcache_put(*buffer);
-	return error;
+	return error ? error : ext_change_or_put(inode->fs, *buffer);
 }
 
 /* Goes to the pointer of a block. Without `make` it ends early where a tree is missing. */

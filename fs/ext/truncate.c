@@ -52,8 +52,7 @@ int ext_orphan_cut(struct ext_inode *inode)
 	error = free_beyond(inode, inode->size);
 	if (!error)
 		error = ext_orphan_remove(inode);
-	ext_end(inode->fs);
-	return error;
+	return ext_end(inode->fs, error);
 }
 
 /* EXERCISE S4, its third part: shrink makes a file shorter, in the order of the opening above.
@@ -258,6 +257,5 @@ int ext_release(struct ext_inode *inode)
 	error = release(inode);
 	if (error)
 		ext_ask_for_check(inode->fs); /* it may be no orphan any more, and in use */
-	ext_end(inode->fs);
-	return error;
+	return ext_end(inode->fs, error);
 }

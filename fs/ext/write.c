@@ -31,7 +31,16 @@
 #define JOURNALED_MAX 16      /* blocks of contents in one transaction */
 #define TICK	      4000000 /* ns: times that differ by less are not written for their own sake */
 
-/* Changes a part of one sector, read first. NULL: to zeros. */
+/* Data, or (NULL) zeros. */
+static void fill_part(uint8_t *to, const uint8_t *data, uint32_t length)
+{
+	if (data)
+		memcpy(to, data, length);
+	else
+		memset(to, 0, length);
+}
+
+/* Changes a part of one sector, read first. */
 static int write_part(struct block_device *device, uint64_t lba, uint32_t skip, const uint8_t *data,
 		      uint32_t length)
 {
@@ -40,60 +49,50 @@ static int write_part(struct block_device *device, uint64_t lba, uint32_t skip, 
 
 	if (error)
 		return error;
-	if (data)
-		memcpy(sector + skip, data, length);
-	else
-		memset(sector + skip, 0, length);
+	fill_part(sector + skip, data, length);
 	return block_write(device, lba, 1, sector, BLOCK_DATA);
 }
 
-/* Changes contents in the cache, as metadata. NULL: to zeros. */
-static int write_cached(struct ext_fs *fs, uint64_t position, const uint8_t *data, uint32_t length)
+/* Changes contents in the cache, as metadata: in one block. */
+static int write_cached(struct ext_fs *fs, uint64_t position, const uint8_t *data, uint32_t *length)
 {
-	int error = 0;
+	uint32_t skip = position & (fs->summary.block_size - 1);
+	struct cached_block *buffer;
+	int error = bcache_get(fs->device, position >> fs->block_shift, fs->summary.block_size,
+			       BLOCK_DATA, &buffer);
 
-	while (length > 0 && !error) {
-		uint32_t skip = position & (fs->summary.block_size - 1);
-		uint32_t rest = fs->summary.block_size - skip, part = rest < length ? rest : length;
-		struct cached_block *buffer;
-
-		error = bcache_get(fs->device, position >> fs->block_shift, fs->summary.block_size,
-				   BLOCK_DATA, &buffer);
-		if (error)
-			break;
-		error = ext_change(fs, buffer);
-		if (!error && data)
-			memcpy(buffer->data + skip, data, part);
-		else if (!error)
-			memset(buffer->data + skip, 0, part);
-		bcache_put(buffer);
-		position += part;
-		length -= part;
-		data = data ? data + part : NULL;
-	}
-	return error;
+	if (error)
+		return error;
+	*length = ext_shorter(*length, fs->summary.block_size - skip);
+	error = ext_change(fs, buffer);
+	if (!error)
+		fill_part(buffer->data + skip, data, *length);
+	return bcache_done(buffer, error);
 }
 
-/* Writes from a byte position of the device. */
+/* Changes contents on the disk: whole sectors, or a part of one, which is read first. */
+static int write_sectors(struct ext_fs *fs, uint64_t position, const uint8_t *data,
+			 uint32_t *length)
+{
+	uint64_t lba = position / SECTOR_SIZE;
+	uint32_t skip = position % SECTOR_SIZE, count = *length / SECTOR_SIZE;
+
+	if (skip == 0 && count > 0 && data) {
+		*length = count * SECTOR_SIZE;
+		return block_write(fs->device, lba, count, data, BLOCK_DATA);
+	}
+	*length = ext_shorter(*length, SECTOR_SIZE - skip);
+	return write_part(fs->device, lba, skip, data, *length);
+}
+
+/* Writes from a byte position of the device. NULL: zeros. */
 static int write_device(struct ext_fs *fs, uint64_t position, const uint8_t *data, uint32_t length)
 {
-	struct block_device *device = fs->device;
 	int error = 0;
 
-	if (ext_is_journaled(fs))
-		return write_cached(fs, position, data, length);
-
-	while (length > 0 && !error) {
-		uint64_t lba = position / SECTOR_SIZE;
-		uint32_t skip = position % SECTOR_SIZE;
-		uint32_t part = SECTOR_SIZE - skip < length ? SECTOR_SIZE - skip : length;
-
-		if (part == SECTOR_SIZE && data) {
-			part = length - length % SECTOR_SIZE;
-			error = block_write(device, lba, part / SECTOR_SIZE, data, BLOCK_DATA);
-		} else {
-			error = write_part(device, lba, skip, data, part);
-		}
+	for (uint32_t part = length; length > 0 && !error; part = length) {
+		error = ext_is_journaled(fs) ? write_cached(fs, position, data, &part)
+					     : write_sectors(fs, position, data, &part);
 		position += part;
 		length -= part;
 		data = data ? data + part : NULL;
@@ -168,6 +167,12 @@ int ext_zero_blocks(struct ext_fs *fs, uint64_t physical, uint32_t count)
 	return error;
 }
 
+/* How many blocks of contents one transaction may have. */
+static uint32_t most_blocks(const struct ext_fs *fs)
+{
+	return ext_is_journaled(fs) ? JOURNALED_MAX : UINT32_MAX;
+}
+
 int ext_run_allocate(struct ext_inode *inode, const struct ext_mapping *mapping, uint64_t count,
 		     struct ext_run *run)
 {
@@ -176,13 +181,8 @@ int ext_run_allocate(struct ext_inode *inode, const struct ext_mapping *mapping,
 
 	if (reach == 0)
 		return -EFBIG;
-	if (count > mapping->length)
-		count = mapping->length;
-	if (count > reach)
-		count = reach;
-	if (ext_is_journaled(inode->fs) && count > JOURNALED_MAX)
-		count = JOURNALED_MAX;
-	run->length = (uint32_t)count;
+	count = ext_shorter(ext_shorter(count, mapping->length), reach);
+	run->length = ext_shorter(count, most_blocks(inode->fs));
 	run->physical = mapping->physical;
 	if (mapping->physical != 0)
 		return 0;
@@ -232,10 +232,8 @@ static int64_t write_some(struct ext_inode *inode, uint64_t offset, const uint8_
 		return error;
 	if (mapping.physical == 0 || mapping.unwritten)
 		return write_fresh(inode, &mapping, offset, data, length);
-	if (mapping.length > ext_blocks_to_group_end(fs, mapping.physical))
-		mapping.length = ext_blocks_to_group_end(fs, mapping.physical);
-	if (ext_is_journaled(fs) && mapping.length > JOURNALED_MAX)
-		mapping.length = JOURNALED_MAX;
+	mapping.length = ext_shorter(mapping.length, most_blocks(fs));
+	mapping.length = ext_shorter(mapping.length, ext_blocks_to_group_end(fs, mapping.physical));
 	if (mapping.length <= ((uint64_t)skip + length) >> fs->block_shift)
 		length = (uint32_t)(mapping.length << fs->block_shift) - skip;
 	error = ext_check_run(inode, mapping.physical,
@@ -278,8 +276,7 @@ int ext_zero_gap(struct ext_inode *inode)
 
 	if (error)
 		return error;
-	error = ext_zero_tail(inode, inode->size);
-	ext_end(inode->fs);
+	error = ext_end(inode->fs, ext_zero_tail(inode, inode->size));
 	return error ? error : ext_settle(inode->fs);
 }
 
@@ -294,8 +291,7 @@ int ext_write(struct ext_inode *inode, uint64_t offset, const void *data, uint32
 		return -EINVAL;
 	if (offset >= limit && length > 0)
 		return -EFBIG;
-	if (length > limit - offset)
-		length = (uint32_t)(limit - offset);
+	length = ext_shorter(length, limit - offset);
 	if (!inode->fs->writable || inode->fs->failed)
 		return -EROFS;
 	int error = offset > inode->size ? ext_zero_gap(inode) : 0;

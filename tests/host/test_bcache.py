@@ -31,8 +31,8 @@ MUTANTS = {  # what is in bcache.c once, and what stands there instead
     "held-reused": ("buffer->references == 0 && !buffer->transaction;", "true;"),
     "held-written": ("if (buffer->is_dirty && !buffer->transaction) {", "if (1) {"),
     "shrunk-dirty": (
-        "\t\tif (buffer->is_dirty || !is_free_buffer(buffer))\n\t\t\tcontinue;\n\t\tif",
-        "\t\tif (!is_free_buffer(buffer))\n\t\t\tcontinue;\n\t\tif",
+        "if (!is_free_buffer(buffer) || (buffer->is_dirty ? buffer->device : NULL) != lost)",
+        "if (!is_free_buffer(buffer))",
     ),
     "reference-lost": ("\t\tbuffer->references--; /* it could not be read */\n", ""),
 }
