@@ -57,7 +57,6 @@ static int direct_runs(struct cached_file *file, struct buffer *buffer, uint64_t
 	void *run = run_alloc(&run_length);
 	int moved = run ? 0 : -ENOMEM;
 
-	run_length = run_length < length ? run_length : length;
 	while (run && done < length) {
 		uint32_t chunk = run_length < length - done ? run_length : length - done;
 
@@ -73,8 +72,7 @@ static int direct_runs(struct cached_file *file, struct buffer *buffer, uint64_t
 
 int cached_file_direct(struct cached_file *file, struct buffer *buffer, uint64_t offset, bool write)
 {
-	uint32_t first = offset >> PAGE_SHIFT,
-		 end = (offset + buffer->length + PAGE_SIZE - 1) >> PAGE_SHIFT;
+	uint32_t first = offset >> PAGE_SHIFT, end = pages_of(offset + buffer->length);
 
 	if (buffer->length == 0 || (!write && offset >= file->ops->size(file)))
 		return 0;

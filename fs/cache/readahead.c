@@ -95,8 +95,7 @@ int cached_file_read_miss(struct page_cache *cache, uint32_t index, struct page 
 
 	if (!run)
 		return -ENOMEM;
-	if (length < count << PAGE_SHIFT)
-		count = length >> PAGE_SHIFT;
+	count = length >> PAGE_SHIFT;
 	int error = read_run(file, index, run, &count);
 
 	if (error) {

@@ -319,15 +319,11 @@ static int disk_exchange(struct inode *directory, const struct name *name, struc
 
 /* ---- listing ---- */
 
-/* An entry is shown when the next one comes, because only then it is known where that begins. */
+/* What a listing gives its entries to. */
 struct listing {
 	directory_visitor *visit;
 	void *context;
-	uint64_t *position;  /* of the entry that the library shows */
-	uint64_t pending_at; /* of the one that is kept */
-	struct directory_entry pending;
-	char text[NAME_MAX + 1];
-	bool has_pending, is_full;
+	const uint64_t *position; /* after the entry that the library shows */
 };
 
 /* ext's types of entries are those of the upper bits of a mode, but in another order. */
@@ -339,42 +335,22 @@ static uint32_t mode_of_type(uint8_t type)
 	return type < sizeof(modes) / sizeof(modes[0]) ? modes[type] : 0;
 }
 
-static void show_kept(struct listing *listing)
+static int show_entry(void *context, const char *name, uint32_t number, uint8_t type)
 {
-	if (!listing->has_pending)
-		return;
-	listing->has_pending = false;
-	listing->pending.next = *listing->position;
-	listing->is_full = !listing->visit(listing->context, &listing->pending);
-}
+	const struct listing *listing = context;
+	const struct directory_entry entry = { name_of(name, strlen(name)), number,
+					       mode_of_type(type), *listing->position };
 
-static int keep_entry(void *context, const char *name, uint32_t number, uint8_t type)
-{
-	struct listing *listing = context;
-	uint32_t length = strlen(name);
-
-	show_kept(listing);
-	if (listing->is_full)
-		return 1;
-	memcpy(listing->text, name, length);
-	listing->pending = (struct directory_entry){ name_of(listing->text, length), number,
-						     mode_of_type(type), 0 };
-	listing->pending_at = *listing->position;
-	listing->has_pending = true;
-	return 0;
+	return !listing->visit(listing->context, &entry);
 }
 
 static int disk_iterate(struct inode *directory, uint64_t *position, directory_visitor *visit,
 			void *context)
 {
 	struct disk_mount *mount = lock_mount(directory);
-	struct listing listing = { .visit = visit, .context = context, .position = position };
-	int error = ext_iterate(ext_of(directory), position, keep_entry, &listing);
+	struct listing listing = { visit, context, position };
+	int error = ext_iterate(ext_of(directory), position, show_entry, &listing);
 
-	if (error >= 0)
-		show_kept(&listing);
-	if (listing.is_full)
-		*position = listing.pending_at;
 	return disk_unlock(mount, error < 0 ? error : 0);
 }
 

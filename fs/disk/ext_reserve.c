@@ -79,11 +79,9 @@ int disk_reserve_page(struct disk_inode *inode)
 
 void disk_need_blocks(struct disk_mount *mount, uint64_t blocks)
 {
-	uint64_t found = 0;
+	uint64_t found;
 
 	for (unsigned tries = TRIES; mount->reserved > 0 && tries > 0; tries--) {
-		if (count_unreserved(mount, blocks, &found) == 0 && found >= blocks)
-			return;
 		give_up_ahead(mount);
 		if (count_unreserved(mount, blocks, &found) == 0 && found >= blocks)
 			return;

@@ -76,19 +76,14 @@ int disk_truncate(struct inode *truncated, uint64_t size)
 static int zero_in_block(struct disk_inode *inode, uint64_t from, uint64_t end)
 {
 	static const uint8_t zeros[PAGE_SIZE];
-	int moved = 0;
 
 	if (end > inode->inode.size)
 		end = inode->inode.size;
-	if (from < end && disk_is_hole(inode, from))
+	if (from >= end || disk_is_hole(inode, from))
 		return 0;
-	while (from < end && moved >= 0) {
-		uint32_t length = end - from < PAGE_SIZE ? (uint32_t)(end - from) : PAGE_SIZE;
-		struct buffer buffer = buffer_of_kernel((void *)(uintptr_t)zeros, length);
+	struct buffer buffer = buffer_of_kernel((void *)(uintptr_t)zeros, (uint32_t)(end - from));
+	int moved = cached_file_write(&inode->pages, &buffer, from);
 
-		moved = cached_file_write(&inode->pages, &buffer, from);
-		from += moved > 0 ? moved : 0;
-	}
 	return moved < 0 ? moved : 0;
 }
 

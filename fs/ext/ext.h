@@ -207,8 +207,9 @@ int ext_two_names(const struct ext_inode *directory, uint32_t number);
 /* Are positions in the directory hashes of names? May read its first block. */
 bool ext_is_hashed(const struct ext_inode *directory);
 
-/* The entries from a position on, as ext_list; *position (0: the first) moves after each entry that
- * was taken, and remains valid while names are added and removed. */
+/* The entries from a position on, as ext_list; *position (0: the first) is after each entry when
+ * that is visited, and goes back if it was not taken. It remains valid while names are added and
+ * removed. */
 int ext_iterate(const struct ext_inode *directory, uint64_t *position,
 		int (*visit)(void *context, const char *name, uint32_t inode, uint8_t type),
 		void *context);

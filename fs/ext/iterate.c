@@ -65,15 +65,26 @@ struct listing {
 	uint8_t version;
 };
 
-/* Copies the name, which has no NUL on disk, and does not outlive its block. */
-static int visit_entry(const struct listing *listing, const struct ext_dir_entry_2 *entry)
+/* Copies the name, which has no NUL on disk, and does not outlive its block. The position moves to
+ * `next`, unless the entry is not taken. */
+static int visit_entry(const struct listing *listing, const struct ext_dir_entry_2 *entry,
+		       uint64_t next)
 {
 	bool typed = ext_has_incompat(listing->directory->fs, EXT_INCOMPAT_FILETYPE);
+	uint64_t before = *listing->position;
 	char name[EXT_NAME_MAX + 1];
 
+	*listing->position = next;
+	if (entry->inode == 0)
+		return 0;
 	memcpy(name, entry->name, entry->name_len);
 	name[entry->name_len] = '\0';
-	return listing->visit(listing->context, name, entry->inode, typed ? entry->file_type : 0);
+	int result =
+	    listing->visit(listing->context, name, entry->inode, typed ? entry->file_type : 0);
+
+	if (result != 0)
+		*listing->position = before;
+	return result;
 }
 
 /* ---- in the order of bytes ---- */
@@ -83,15 +94,8 @@ static int list_name(void *context, const struct ext_dir_entry_2 *entry, uint32_
 {
 	struct listing *listing = context;
 	uint64_t place = ((uint64_t)logical << listing->directory->fs->block_shift) + at;
-	int result = 0;
 
-	if (place < *listing->position)
-		return 0;
-	if (entry->inode != 0)
-		result = visit_entry(listing, entry);
-	if (result == 0)
-		*listing->position = place + entry->rec_len;
-	return result;
+	return place < *listing->position ? 0 : visit_entry(listing, entry, place + entry->rec_len);
 }
 
 /* From the position on, which moves. */
@@ -163,14 +167,16 @@ static uint64_t order_after(const struct listing *listing, unsigned index)
 }
 
 /* The entry is checked again: the block may have been read again. */
-static int visit_name(const struct listing *listing, const struct sorted_name *name, uint8_t *data)
+static int visit_name(const struct listing *listing, unsigned index, uint8_t *data)
 {
 	const struct ext_inode *directory = listing->directory;
+	const struct sorted_name *name = &listing->names[index];
 	uint32_t end = ext_directory_end(directory, name->logical, data);
 	const struct ext_dir_entry_2 *entry =
 	    name->at < end ? ext_entry_at(directory, data, name->at, end) : NULL;
 
-	return entry ? visit_entry(listing, entry) : -EUCLEAN;
+	return entry ? visit_entry(listing, entry, position_of(order_after(listing, index)))
+		     : -EUCLEAN;
 }
 
 static int visit_batch(const struct listing *listing)
@@ -179,15 +185,10 @@ static int visit_batch(const struct listing *listing)
 	int result = 0;
 
 	for (unsigned i = 0; i < listing->count && result == 0; i++) {
-		const struct sorted_name *name = &listing->names[i];
-
-		result = ext_directory_block(listing->directory, name->logical, &buffer);
-		if (result)
-			return result;
-		result = visit_name(listing, name, buffer->data);
-		bcache_put(buffer);
-		if (result == 0)
-			*listing->position = position_of(order_after(listing, i));
+		result =
+		    ext_directory_block(listing->directory, listing->names[i].logical, &buffer);
+		if (!result)
+			result = bcache_done(buffer, visit_name(listing, i, buffer->data));
 	}
 	return result;
 }
