@@ -20,7 +20,8 @@
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 
-#define ROOT 2u /* the root directory's number */
+#define ROOT	   2u /* the root directory's number */
+#define NAME(name) (&(const struct ext_name){ (name)->text, (name)->length })
 
 static struct disk_mount *lock_mount(struct inode *inode)
 {
@@ -66,7 +67,7 @@ static int check_absent(struct inode *directory, const struct name *name)
 	int error = -ENOENT;
 
 	if (!dentry_is(absent, directory, name))
-		error = ext_find(ext_of(directory), name->text, name->length, &number);
+		error = ext_find(ext_of(directory), NAME(name), &number);
 	absent->parent = 0;
 	if (directory->links == 0)
 		return -ENOENT;
@@ -80,7 +81,7 @@ static int check_present(struct inode *directory, const struct name *name, struc
 
 	if (kept)
 		return kept == &disk_inode(inode)->name ? 0 : -ESTALE;
-	int error = ext_find(ext_of(directory), name->text, name->length, &number);
+	int error = ext_find(ext_of(directory), NAME(name), &number);
 
 	if (error == -ENOENT || (!error && number != inode->number))
 		return -ESTALE;
@@ -113,7 +114,7 @@ static int disk_lookup(struct inode *directory, const struct name *name, struct 
 		return 0;
 	}
 	struct disk_mount *mount = lock_mount(directory);
-	int error = ext_find(ext_of(directory), name->text, name->length, &number);
+	int error = ext_find(ext_of(directory), NAME(name), &number);
 
 	if (error == -ENOENT && name->length <= DENTRY_NAME)
 		dentry_fill(&mount->absent, directory, name);
@@ -132,29 +133,19 @@ static int disk_lookup(struct inode *directory, const struct name *name, struct 
 	return error;
 }
 
-/* The owner of a new inode: every user is root; a directory may pass its group on. */
-static struct ext_inode owner_in(const struct inode *directory)
-{
-	struct ext_inode like = { 0 };
-
-	if (directory->mode & S_ISGID)
-		like.group = directory->group;
-	return like;
-}
-
+/* Every user is root; a directory may pass its group on. */
 static int make_named(struct inode *directory, const struct name *name, uint32_t mode,
 		      uint32_t device, const char *target, struct inode **made)
 {
-	const struct ext_inode like = owner_in(directory);
+	const struct ext_new new = { .mode = mode,
+				     .group = directory->mode & S_ISGID ? directory->group : 0,
+				     .device = device,
+				     .target = target };
 	struct disk_inode *inode = disk_inode_allocate(disk_inode(directory)->mount);
 	int error = inode ? check_absent(directory, name) : -ENOMEM;
 
-	if (!error && target)
-		error = ext_symlink(ext_of(directory), name->text, name->length, target,
-				    strlen(target), &like, &inode->ext);
-	else if (!error)
-		error = ext_create(ext_of(directory), name->text, name->length, mode, device, &like,
-				   &inode->ext);
+	if (!error)
+		error = ext_create(ext_of(directory), NAME(name), &new, &inode->ext);
 	disk_inode_update(disk_inode(directory));
 	if (error && inode)
 		disk_inode_free(inode);
@@ -202,7 +193,7 @@ static int disk_link(struct inode *directory, const struct name *name, struct in
 	int error = inode->links ? check_absent(directory, name) : -ENOENT;
 
 	if (!error) {
-		error = ext_link(ext_of(directory), name->text, name->length, ext_of(inode));
+		error = ext_link(ext_of(directory), NAME(name), ext_of(inode));
 		disk_inode_update(disk_inode(directory));
 		disk_inode_update(disk_inode(inode));
 	}
@@ -218,7 +209,7 @@ static int disk_remove(struct inode *directory, const struct name *name, struct 
 
 	if (!error) {
 		dentry_forget(&disk_inode(inode)->name);
-		error = ext_remove(ext_of(directory), name->text, name->length, ext_of(inode));
+		error = ext_remove(ext_of(directory), NAME(name), ext_of(inode));
 		disk_inode_update(disk_inode(directory));
 		disk_inode_update(disk_inode(inode));
 	}
@@ -229,12 +220,13 @@ static int disk_remove(struct inode *directory, const struct name *name, struct 
  * ends, too. */
 static int check_not_below(struct inode *directory, const struct inode *inode)
 {
+	const struct ext_name up = { "..", 2 };
 	struct ext_inode at = *ext_of(directory);
 	uint32_t number = at.number, steps = 0;
 	int error = 0;
 
 	while (!error && number != inode->number && number != ROOT && steps++ < PATH_MAX) {
-		error = ext_find(&at, "..", 2, &number);
+		error = ext_find(&at, &up, &number);
 		if (!error)
 			error = ext_inode_read(at.fs, number, &at);
 	}
@@ -274,22 +266,20 @@ static int write_before(struct inode *inode, const struct inode *replaced)
 	return cached_file_write_back(&disk_inode(inode)->pages, 0, UINT32_MAX);
 }
 
-/* For both, what the library does is `change`. */
 static int rename_either(struct inode *directory, const struct name *name, struct inode *inode,
 			 struct inode *new_directory, const struct name *new_name,
-			 struct inode *other, __typeof__(ext_rename) *change)
+			 struct inode *other, bool exchange)
 {
 	struct disk_mount *mount = lock_to_grow(directory);
 	int error = check_moved(directory, name, inode, new_directory, new_name, other);
 
-	if (!error && change == ext_exchange && inode_is(other, S_IFDIR) &&
-	    directory != new_directory)
+	if (!error && exchange && inode_is(other, S_IFDIR) && directory != new_directory)
 		error = check_not_below(directory, other);
 	if (!error) {
 		forget_names(inode, other);
-		error = change(ext_of(directory), name->text, name->length, ext_of(inode),
-			       ext_of(new_directory), new_name->text, new_name->length,
-			       other ? ext_of(other) : NULL);
+		error =
+		    ext_rename(ext_of(directory), NAME(name), ext_of(inode), ext_of(new_directory),
+			       NAME(new_name), other ? ext_of(other) : NULL, exchange);
 		disk_inode_update(disk_inode(directory));
 		disk_inode_update(disk_inode(inode));
 		disk_inode_update(disk_inode(new_directory));
@@ -307,14 +297,14 @@ static int disk_rename(struct inode *directory, const struct name *name, struct 
 
 	return error ? error
 		     : rename_either(directory, name, inode, new_directory, new_name, replaced,
-				     ext_rename);
+				     false);
 }
 
 static int disk_exchange(struct inode *directory, const struct name *name, struct inode *inode,
 			 struct inode *new_directory, const struct name *new_name,
 			 struct inode *other)
 {
-	return rename_either(directory, name, inode, new_directory, new_name, other, ext_exchange);
+	return rename_either(directory, name, inode, new_directory, new_name, other, true);
 }
 
 /* ---- listing ---- */

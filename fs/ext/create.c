@@ -19,18 +19,7 @@
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 
-#define MODE(type, permissions) ((uint16_t)((type) << 12 | (permissions)))
-
-/* What an inode begins with, by its type. */
-struct contents {
-	uint16_t mode;
-	uint32_t device;
-	const char *target; /* of a symbolic link */
-	uint32_t target_length;
-	const struct ext_inode *parent;
-};
-
-static int fill_directory(struct ext_inode *inode, const struct contents *contents)
+static int fill_directory(struct ext_inode *inode, const struct ext_inode *parent)
 {
 	const struct ext_name dot = { ".", 1 }, up = { "..", 2 };
 	struct ext_slot slot = { 0 };
@@ -40,54 +29,54 @@ static int fill_directory(struct ext_inode *inode, const struct contents *conten
 		return error;
 	inode->links = 2;
 	ext_entry_put(&slot, &dot, inode);
-	ext_entry_put(&slot, &up, contents->parent);
+	ext_entry_put(&slot, &up, parent);
 	ext_directory_sum(inode, slot.logical, slot.buffer);
 	return bcache_done(slot.buffer, 0);
 }
 
-static int fill_symlink(struct ext_inode *inode, const struct contents *contents)
+static int fill_symlink(struct ext_inode *inode, const char *target)
 {
 	struct cached_block *buffer;
 
-	inode->size = contents->target_length;
+	inode->size = strlen(target);
 	if (ext_is_short_symlink(inode)) {
 		inode->flags &= ~EXT_FLAG_EXTENTS;
 		memset(inode->map, 0, sizeof(inode->map));
-		memcpy(inode->map, contents->target, contents->target_length);
+		memcpy(inode->map, target, inode->size);
 		return 0;
 	}
 	int error = ext_block_add(inode, 0, &buffer);
 
 	if (error)
 		return error;
-	memcpy(buffer->data, contents->target, contents->target_length);
+	memcpy(buffer->data, target, inode->size);
 	return bcache_done(buffer, 0);
 }
 
-static int fill(struct ext_inode *inode, const struct contents *contents)
+static int fill(struct ext_inode *inode, const struct ext_inode *parent, const struct ext_new *new)
 {
 	inode->links = 1;
-	switch (contents->mode >> 12) {
+	switch (new->mode >> 12) {
 	case EXT_TYPE_DIRECTORY:
-		return fill_directory(inode, contents);
+		return fill_directory(inode, parent);
 	case EXT_TYPE_SYMLINK:
-		return fill_symlink(inode, contents);
+		return fill_symlink(inode, new->target);
 	case EXT_TYPE_CHARACTER:
 	case EXT_TYPE_BLOCK:
-		inode->device = contents->device;
+		inode->device = new->device;
 	}
 	return 0;
 }
 
 /* An inode with its contents, or nothing. *left: an orphan, which the caller is to release. */
-static int make_inode(const struct contents *contents, const struct ext_inode *like,
+static int make_inode(const struct ext_inode *parent, const struct ext_new *new,
 		      struct ext_inode *out, bool *left)
 {
-	int error = ext_inode_new(contents->parent, contents->mode, like, out);
+	int error = ext_inode_new(parent, new, out);
 
 	if (error)
 		return error;
-	error = fill(out, contents);
+	error = fill(out, parent, new);
 	if (!error)
 		error = ext_inode_write(out);
 	if (!error)
@@ -100,15 +89,14 @@ static int make_inode(const struct contents *contents, const struct ext_inode *l
 }
 
 static int make_with_name(struct ext_inode *directory, const struct ext_name *name,
-			  const struct contents *contents, const struct ext_inode *like,
-			  struct ext_inode *out, bool *left)
+			  const struct ext_new *new, struct ext_inode *out, bool *left)
 {
 	struct ext_slot slot;
 	int error = ext_name_room(directory, name, &slot);
 
 	if (error)
 		return error;
-	error = make_inode(contents, like, out, left);
+	error = make_inode(directory, new, out, left);
 	if (error)
 		return bcache_done(slot.buffer, error);
 	ext_name_put(directory, &slot, name, out);
@@ -118,51 +106,36 @@ static int make_with_name(struct ext_inode *directory, const struct ext_name *na
 	return 0;
 }
 
-static int make(struct ext_inode *directory, const struct ext_name *name,
-		const struct contents *contents, const struct ext_inode *like,
-		struct ext_inode *out)
+/* What no inode is made of, or with. */
+static int check_new(const struct ext_inode *directory, const struct ext_new *new)
+{
+	if (ext_entry_type(new->mode >> 12) == 0)
+		return -EINVAL;
+	if (new->mode >> 12 == EXT_TYPE_DIRECTORY)
+		return ext_links_check(directory);
+	if (new->mode >> 12 != EXT_TYPE_SYMLINK)
+		return 0;
+	if (*new->target == '\0')
+		return -ENOENT;
+	return strlen(new->target) >= directory->fs->summary.block_size ? -ENAMETOOLONG : 0;
+}
+
+int ext_create(struct ext_inode *directory, const struct ext_name *name, const struct ext_new *new,
+	       struct ext_inode *out)
 {
 	struct ext_names_change change;
 	bool left = false;
 	int error = ext_name_check(directory, name);
 
-	if (!error && contents->mode >> 12 == EXT_TYPE_DIRECTORY)
-		error = ext_links_check(directory);
+	if (!error)
+		error = check_new(directory, new);
+	if (!error)
+		error = ext_names_begin(&change, directory, NULL, NULL, NULL);
 	if (error)
 		return error;
-	error = ext_names_begin(&change, directory, NULL, NULL, NULL);
-	if (error)
-		return error;
-	error = make_with_name(directory, name, contents, like, out, &left);
+	error = make_with_name(directory, name, new, out, &left);
 	error = ext_names_end(&change, error);
 	if (left)
 		ext_release(out);
 	return error;
-}
-
-int ext_create(struct ext_inode *directory, const char *name, uint32_t length, uint16_t mode,
-	       uint32_t device, const struct ext_inode *like, struct ext_inode *out)
-{
-	const struct ext_name wanted = { name, length };
-	const struct contents contents = { .mode = mode, .device = device, .parent = directory };
-
-	if (ext_entry_type(mode >> 12) == 0 || mode >> 12 == EXT_TYPE_SYMLINK)
-		return -EINVAL;
-	return make(directory, &wanted, &contents, like, out);
-}
-
-int ext_symlink(struct ext_inode *directory, const char *name, uint32_t length, const char *target,
-		uint32_t target_length, const struct ext_inode *like, struct ext_inode *out)
-{
-	const struct ext_name wanted = { name, length };
-	const struct contents contents = { .mode = MODE(EXT_TYPE_SYMLINK, 0777),
-					   .target = target,
-					   .target_length = target_length,
-					   .parent = directory };
-
-	if (target_length == 0)
-		return -ENOENT;
-	if (target_length >= directory->fs->summary.block_size)
-		return -ENAMETOOLONG;
-	return make(directory, &wanted, &contents, like, out);
 }

@@ -7,12 +7,6 @@
 
 #define EXT_LINKS_MAX 65000
 
-/* A name, as the caller has it: no NUL at its end, none in it. */
-struct ext_name {
-	const char *text;
-	uint32_t length; /* 1 to EXT_NAME_MAX */
-};
-
 /* An entry, or a place for one, in a block of a directory. The block is referenced. */
 struct ext_slot {
 	struct cached_block *buffer;

@@ -20,6 +20,20 @@
 
 struct ext_fs;
 
+/* A name, as the caller has it: no NUL at its end, none in it. */
+struct ext_name {
+	const char *text;
+	uint32_t length; /* 1 to EXT_NAME_MAX */
+};
+
+/* What an inode begins with. */
+struct ext_new {
+	uint16_t mode; /* with the type */
+	uint32_t owner, group;
+	uint32_t device;    /* of a device */
+	const char *target; /* of a symbolic link, with a NUL */
+};
+
 /*
  * An inode in memory. To read, it is a copy that may be thrown away without a call. What changes
  * inodes must have only one copy of each: calls that change an inode change the copy and the cached
@@ -197,9 +211,8 @@ int ext_room(struct ext_fs *fs, uint64_t wanted, uint64_t *room);
  * free. */
 int ext_free_run(struct ext_fs *fs, uint64_t from, uint64_t end, uint64_t *first);
 
-/* Finds a name in a directory: the inode's number, or -ENOENT. name has no NUL. */
-int ext_find(const struct ext_inode *directory, const char *name, uint32_t length,
-	     uint32_t *number);
+/* Finds a name in a directory: the inode's number, or -ENOENT. It may be empty, or too long. */
+int ext_find(const struct ext_inode *directory, const struct ext_name *name, uint32_t *number);
 
 /* Says that a name leads to a directory that has another one already, which is damage: -EUCLEAN. */
 int ext_two_names(const struct ext_inode *directory, uint32_t number);
@@ -214,34 +227,25 @@ int ext_iterate(const struct ext_inode *directory, uint64_t *position,
 		int (*visit)(void *context, const char *name, uint32_t inode, uint8_t type),
 		void *context);
 
-/* The name must not be there. mode has the type; device is for devices only. out is the new inode,
- * with one link (a directory: two) and the owner of `like` (only owner, group are read). */
-int ext_create(struct ext_inode *directory, const char *name, uint32_t length, uint16_t mode,
-	       uint32_t device, const struct ext_inode *like, struct ext_inode *out);
-int ext_symlink(struct ext_inode *directory, const char *name, uint32_t length, const char *target,
-		uint32_t target_length, const struct ext_inode *like, struct ext_inode *out);
-int ext_link(struct ext_inode *directory, const char *name, uint32_t length,
+/* The name must not be there. out is the new inode, with one link (a directory: two). */
+int ext_create(struct ext_inode *directory, const struct ext_name *name, const struct ext_new *new,
+	       struct ext_inode *out);
+int ext_link(struct ext_inode *directory, const struct ext_name *name,
 	     struct ext_inode *inode); /* -EMLINK */
 
 /* Removes a name. A directory must be empty (-ENOTEMPTY). An inode whose last link goes becomes an
  * orphan: it is freed by ext_release, or at the next mount. */
-int ext_remove(struct ext_inode *directory, const char *name, uint32_t length,
-	       struct ext_inode *inode);
+int ext_remove(struct ext_inode *directory, const struct ext_name *name, struct ext_inode *inode);
 
 /* Nobody uses an inode without links any more: frees it and its blocks. In several transactions. */
 int ext_release(struct ext_inode *inode);
 
-/* Moves a name, also over one that is there (`replaced`, or NULL), whose link goes, as in
- * ext_remove. `from` and `to` may be one structure, and must be if they are one directory. The
- * caller has checked that no directory goes into itself. */
-int ext_rename(struct ext_inode *from, const char *name, uint32_t length, struct ext_inode *inode,
-	       struct ext_inode *to, const char *new_name, uint32_t new_length,
-	       struct ext_inode *replaced);
-
-/* Two names change their inodes. */
-int ext_exchange(struct ext_inode *from, const char *name, uint32_t length, struct ext_inode *inode,
-		 struct ext_inode *to, const char *new_name, uint32_t new_length,
-		 struct ext_inode *other);
+/* Moves a name, also over one that is there (`other`, or NULL), whose link goes, as in ext_remove;
+ * or (exchange) the two names change their inodes. `from` and `to` may be one structure, and must
+ * be if they are one directory. The caller has checked that no directory goes into itself. */
+int ext_rename(struct ext_inode *from, const struct ext_name *name, struct ext_inode *inode,
+	       struct ext_inode *to, const struct ext_name *new_name, struct ext_inode *other,
+	       bool exchange);
 
 /* Which of Linux's flags an inode of its type can have. */
 uint32_t ext_flags_of(const struct ext_inode *inode);

@@ -220,10 +220,10 @@ static int take_inode(const struct ext_inode *directory, bool is_directory, uint
 
 /* The contents of a new inode: nothing, and an empty map where there is one. */
 static void fill_in(struct ext_inode *out, const struct ext_inode *directory, uint32_t number,
-		    uint16_t mode, const struct ext_inode *like)
+		    const struct ext_new *new)
 {
 	struct ext_fs *fs = directory->fs;
-	const unsigned type = mode >> 12;
+	const unsigned type = new->mode >> 12;
 	struct ext_extent_header empty = {
 		.eh_magic = EXT_EXTENT_MAGIC,
 		.eh_max = (sizeof(out->map) - sizeof(empty)) / sizeof(struct ext_extent),
@@ -232,9 +232,9 @@ static void fill_in(struct ext_inode *out, const struct ext_inode *directory, ui
 	*out = (struct ext_inode){
 		.fs = fs,
 		.number = number,
-		.mode = mode,
-		.owner = like->owner,
-		.group = like->group,
+		.mode = new->mode,
+		.owner = new->owner,
+		.group = new->group,
 		.generation = ++fs->generation,
 		.whole_seconds = fs->inode_size == EXT_OLD_INODE_SIZE,
 	};
@@ -247,11 +247,11 @@ static void fill_in(struct ext_inode *out, const struct ext_inode *directory, ui
 	memcpy(out->map, &empty, sizeof(empty));
 }
 
-int ext_inode_new(const struct ext_inode *directory, uint16_t mode, const struct ext_inode *like,
+int ext_inode_new(const struct ext_inode *directory, const struct ext_new *new,
 		  struct ext_inode *out)
 {
 	struct ext_fs *fs = directory->fs;
-	bool is_directory = mode >> 12 == EXT_TYPE_DIRECTORY;
+	bool is_directory = new->mode >> 12 == EXT_TYPE_DIRECTORY;
 	struct cached_block *table;
 	uint32_t number;
 	int error = take_inode(directory, is_directory, &number, &table);
@@ -260,7 +260,7 @@ int ext_inode_new(const struct ext_inode *directory, uint16_t mode, const struct
 		return error;
 	fs->super.s_free_inodes_count--;
 	fs->super_changed = true;
-	fill_in(out, directory, number, mode, like);
+	fill_in(out, directory, number, new);
 	struct ext_disk_inode_large *disk = ext_inode_in(fs, number, table);
 
 	memset(disk, 0, fs->inode_size);

@@ -63,7 +63,7 @@ int ext_inode_write_after(struct ext_inode *inode, int error);
 /* Allocates an inode near its directory, with no links and no blocks; times are now. The caller has
  * begun, sets links, and calls ext_inode_write. -ENOSPC. Directories, files and symbolic links have
  * an empty map: a short symbolic link clears EXT_FLAG_EXTENTS before it writes there. */
-int ext_inode_new(const struct ext_inode *directory, uint16_t mode, const struct ext_inode *like,
+int ext_inode_new(const struct ext_inode *directory, const struct ext_new *new,
 		  struct ext_inode *out);
 
 /* An inode that is freed gives its block of extended attributes back (attributes_change.c). */

@@ -10,13 +10,11 @@
 #include "fs/ext/directories.h"
 #include "kernel/lib/errno.h"
 
-int ext_link(struct ext_inode *directory, const char *name, uint32_t length,
-	     struct ext_inode *inode)
+int ext_link(struct ext_inode *directory, const struct ext_name *name, struct ext_inode *inode)
 {
-	const struct ext_name wanted = { name, length };
 	struct ext_names_change change;
 	struct ext_slot slot;
-	int error = ext_name_check(directory, &wanted);
+	int error = ext_name_check(directory, name);
 
 	if (!error)
 		error = ext_is_directory(inode) ? -EPERM : ext_links_check(inode);
@@ -27,9 +25,9 @@ int ext_link(struct ext_inode *directory, const char *name, uint32_t length,
 	error = ext_names_begin(&change, directory, inode, NULL, NULL);
 	if (error)
 		return error;
-	error = ext_name_room(directory, &wanted, &slot);
+	error = ext_name_room(directory, name, &slot);
 	if (!error) {
-		ext_name_put(directory, &slot, &wanted, inode);
+		ext_name_put(directory, &slot, name, inode);
 		ext_links_more(inode);
 		ext_touch_inode(inode);
 		ext_touch(directory);
@@ -56,12 +54,10 @@ static int remove_name(struct ext_inode *directory, const struct ext_name *name,
 	return 0;
 }
 
-int ext_remove(struct ext_inode *directory, const char *name, uint32_t length,
-	       struct ext_inode *inode)
+int ext_remove(struct ext_inode *directory, const struct ext_name *name, struct ext_inode *inode)
 {
-	const struct ext_name wanted = { name, length };
 	struct ext_names_change change;
-	int error = ext_name_check(directory, &wanted);
+	int error = ext_name_check(directory, name);
 
 	if (!error && ext_is_directory(inode))
 		error = ext_directory_empty(inode);
@@ -69,5 +65,5 @@ int ext_remove(struct ext_inode *directory, const char *name, uint32_t length,
 		error = ext_names_begin(&change, directory, inode, NULL, NULL);
 	if (error)
 		return error;
-	return ext_names_end(&change, remove_name(directory, &wanted, inode));
+	return ext_names_end(&change, remove_name(directory, name, inode));
 }

@@ -89,16 +89,15 @@ int ext_two_names(const struct ext_inode *directory, uint32_t number)
 
 /* Only the root is reserved and has a name: who opened or removed the journal by one would ruin it.
  * And a directory that is in itself has no end. */
-int ext_find(const struct ext_inode *directory, const char *name, uint32_t length, uint32_t *number)
+int ext_find(const struct ext_inode *directory, const struct ext_name *name, uint32_t *number)
 {
-	struct ext_name wanted = { name, length };
 	struct ext_slot slot;
 
 	if (!ext_is_directory(directory))
 		return -ENOTDIR;
-	if (length > EXT_NAME_MAX)
+	if (name->length > EXT_NAME_MAX)
 		return -ENAMETOOLONG;
-	int error = length == 0 ? -ENOENT : find_name(directory, &wanted, &slot);
+	int error = name->length == 0 ? -ENOENT : find_name(directory, name, &slot);
 
 	if (error)
 		return error;
@@ -107,7 +106,7 @@ int ext_find(const struct ext_inode *directory, const char *name, uint32_t lengt
 	if (*number < directory->fs->first_inode && *number != EXT_ROOT_INODE)
 		return ext_corrupt_inode(directory, "directory entry for reserved inode %u",
 					 *number);
-	if ((*number == EXT_ROOT_INODE || *number == directory->number) && !ext_is_dots(&wanted))
+	if ((*number == EXT_ROOT_INODE || *number == directory->number) && !ext_is_dots(name))
 		return ext_two_names(directory, *number);
 	return 0;
 }
@@ -119,18 +118,20 @@ int ext_lookup(struct ext_fs *fs, const char *path, struct ext_inode *out)
 	int error = *path ? ext_inode_read(fs, EXT_ROOT_INODE, out) : -ENOENT;
 
 	while (!error && *path) {
-		uint32_t length = 0, number;
+		uint32_t number;
 
 		while (*path == '/')
 			path++;
-		while (path[length] && path[length] != '/')
-			length++;
-		if (length == 0 && ext_is_directory(out))
+		struct ext_name name = { path, 0 };
+
+		while (*path && *path != '/')
+			path++;
+		name.length = path - name.text;
+		if (name.length == 0 && ext_is_directory(out))
 			break;
-		error = ext_find(out, path, length, &number);
+		error = ext_find(out, &name, &number);
 		if (!error)
 			error = ext_inode_read(fs, number, out);
-		path += length;
 	}
 	return error;
 }

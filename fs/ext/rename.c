@@ -134,7 +134,7 @@ static int check_exchange(const struct end *one, const struct end *other)
 	return ext_links_check(ext_is_directory(one->inode) ? other->directory : one->directory);
 }
 
-/* One change, of whichever kind. */
+/* Everything is found first, and then all of it is written. */
 static int move(struct end *from, struct end *to, bool exchange)
 {
 	struct ext_names_change change;
@@ -166,22 +166,12 @@ static int move(struct end *from, struct end *to, bool exchange)
 	return ext_names_end(&change, 0);
 }
 
-int ext_rename(struct ext_inode *from, const char *name, uint32_t length, struct ext_inode *inode,
-	       struct ext_inode *to, const char *new_name, uint32_t new_length,
-	       struct ext_inode *replaced)
+int ext_rename(struct ext_inode *from, const struct ext_name *name, struct ext_inode *inode,
+	       struct ext_inode *to, const struct ext_name *new_name, struct ext_inode *other,
+	       bool exchange)
 {
-	struct end old = { .directory = from, .name = { name, length }, .inode = inode };
-	struct end new = { .directory = to, .name = { new_name, new_length }, .inode = replaced };
+	struct end old = { .directory = from, .name = *name, .inode = inode };
+	struct end new = { .directory = to, .name = *new_name, .inode = other };
 
-	return move(&old, &new, false);
-}
-
-int ext_exchange(struct ext_inode *from, const char *name, uint32_t length, struct ext_inode *inode,
-		 struct ext_inode *to, const char *new_name, uint32_t new_length,
-		 struct ext_inode *other)
-{
-	struct end one = { .directory = from, .name = { name, length }, .inode = inode };
-	struct end two = { .directory = to, .name = { new_name, new_length }, .inode = other };
-
-	return move(&one, &two, true);
+	return move(&old, &new, exchange);
 }

@@ -117,21 +117,22 @@ int files_unmount(void)
 }
 
 /* Finds what the path names; with a name, only its directory, and the last component. */
-int path_walk(const char *path, struct ext_inode **out, struct last_name *name)
+int path_walk(const char *path, struct ext_inode **out, struct ext_name *name)
 {
 	int error = inode_use(ROOT_INODE, out);
 
 	for (path += strspn(path, "/"); !error && *path != '\0'; path += strspn(path, "/")) {
-		uint32_t length = (uint32_t)strcspn(path, "/"), number;
+		const struct ext_name next = { path, (uint32_t)strcspn(path, "/") };
+		uint32_t number;
 
-		if (name != NULL && path[length] == '\0') {
-			*name = (struct last_name){ path, length };
+		if (name != NULL && path[next.length] == '\0') {
+			*name = next;
 			return 0;
 		}
-		error = ext_find(*out, path, length, &number);
+		error = ext_find(*out, &next, &number);
 		if (!error)
 			error = inode_use(number, out);
-		path += length;
+		path += next.length;
 	}
 	return error == 0 && name != NULL ? -EINVAL : error;
 }

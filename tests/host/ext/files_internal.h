@@ -6,12 +6,10 @@
 /* What the library does not have yet is NULL: the operation gives -ENOSYS. */
 #pragma weak ext_find
 #pragma weak ext_create
-#pragma weak ext_symlink
 #pragma weak ext_link
 #pragma weak ext_remove
 #pragma weak ext_release
 #pragma weak ext_rename
-#pragma weak ext_exchange
 #pragma weak ext_inode_write
 #pragma weak ext_truncate
 #pragma weak ext_write
@@ -27,11 +25,6 @@ struct used_inode {
 	struct used_inode *next;
 };
 
-struct last_name {
-	const char *text;
-	uint32_t length;
-};
-
 struct used_inode *inode_add(const struct ext_inode *inode);
 int inode_use(uint32_t number, struct ext_inode **out);
 
@@ -41,4 +34,4 @@ int inode_open(struct ext_inode *inode);
 int inode_close_all(void);
 
 /* Finds what the path names; with `name`, only its directory, and the last component. */
-int path_walk(const char *path, struct ext_inode **out, struct last_name *name);
+int path_walk(const char *path, struct ext_inode **out, struct ext_name *name);

@@ -52,12 +52,15 @@ static void node(char *arguments)
 	uint16_t mode = (uint16_t)strtoul(strtok(NULL, " "), NULL, 8);
 	uint32_t device = (uint32_t)strtoul(strtok(NULL, " "), NULL, 0);
 	struct ext_inode *directory, inode;
-	struct last_name name;
+	struct ext_name name;
 	int error = path_walk(path, &directory, &name);
 
-	if (!error)
-		error =
-		    ext_create(directory, name.text, name.length, mode, device, directory, &inode);
+	if (!error) {
+		const struct ext_new new = { mode, directory->owner, directory->group, device,
+					     NULL };
+
+		error = ext_create(directory, &name, &new, &inode);
+	}
 	if (error)
 		say_error(error);
 	else

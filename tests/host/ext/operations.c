@@ -14,13 +14,14 @@
 #define MODE_FILE      0100644u
 #define MODE_DIRECTORY 0040755u
 #define MODE_FIFO      0010644u
+#define MODE_SYMLINK   0120777u
 
 /* The words of a line, and the first two paths of them looked up as the operation says. */
 struct call {
 	const char *words[WORDS_MAX];
 	struct ext_inode *inode;     /* what words[1] names, if it was wanted */
 	struct ext_inode *from, *to; /* the directories of words[1] and words[2] */
-	struct last_name name, new_name;
+	struct ext_name name, new_name;
 };
 
 /* Word `index` as a number; 0 if there is none. */
@@ -30,32 +31,32 @@ static uint64_t number(const struct call *call, unsigned index)
 }
 
 /* What a name in a directory stands for. */
-static int find_name(struct ext_inode *directory, const struct last_name *name,
+static int find_name(struct ext_inode *directory, const struct ext_name *name,
 		     struct ext_inode **out)
 {
 	uint32_t inode;
-	int error = ext_find(directory, name->text, name->length, &inode);
+	int error = ext_find(directory, name, &inode);
 
 	return error ? error : inode_use(inode, out);
 }
 
 /* The name must not be there: the library relies on it. */
-static int check_absent(struct ext_inode *directory, const struct last_name *name)
+static int check_absent(struct ext_inode *directory, const struct ext_name *name)
 {
 	uint32_t inode;
-	int error = ext_find(directory, name->text, name->length, &inode);
+	int error = ext_find(directory, name, &inode);
 
 	return error == -ENOENT ? 0 : error ? error : -EEXIST;
 }
 
 static int make(struct call *call, uint16_t mode)
 {
+	const struct ext_new new = { mode, call->from->owner, call->from->group, 0, NULL };
 	struct ext_inode inode;
 	int error = check_absent(call->from, &call->name);
 
 	if (!error)
-		error = ext_create(call->from, call->name.text, call->name.length, mode, 0,
-				   call->from, &inode);
+		error = ext_create(call->from, &call->name, &new, &inode);
 	if (!error)
 		inode_add(&inode);
 	return error;
@@ -78,13 +79,13 @@ static int64_t op_mknod(struct call *call)
 
 static int64_t op_symlink(struct call *call)
 {
-	const char *target = call->words[1];
+	const struct ext_new new = { MODE_SYMLINK, call->to->owner, call->to->group, 0,
+				     call->words[1] };
 	struct ext_inode inode;
 	int error = check_absent(call->to, &call->new_name);
 
 	if (!error)
-		error = ext_symlink(call->to, call->new_name.text, call->new_name.length, target,
-				    (uint32_t)strlen(target), call->to, &inode);
+		error = ext_create(call->to, &call->new_name, &new, &inode);
 	if (!error)
 		inode_add(&inode);
 	return error;
@@ -99,8 +100,7 @@ static int64_t op_link(struct call *call)
 		error = -EPERM;
 	if (!error)
 		error = check_absent(call->to, &call->new_name);
-	return error ? error
-		     : ext_link(call->to, call->new_name.text, call->new_name.length, inode);
+	return error ? error : ext_link(call->to, &call->new_name, inode);
 }
 
 static int remove_name(struct call *call, bool directory)
@@ -111,7 +111,7 @@ static int remove_name(struct call *call, bool directory)
 	if (!error && ext_is_directory(inode) != directory)
 		error = directory ? -ENOTDIR : -EISDIR;
 	if (!error)
-		error = ext_remove(call->from, call->name.text, call->name.length, inode);
+		error = ext_remove(call->from, &call->name, inode);
 	return error ? error : inode_release(inode);
 }
 
@@ -141,8 +141,8 @@ static int64_t op_rename(struct call *call)
 		error = ext_is_directory(inode) ? -ENOTDIR : -EISDIR;
 	if ((error && error != -ENOENT) || inode == replaced)
 		return error;
-	error = ext_rename(call->from, call->name.text, call->name.length, inode, call->to,
-			   call->new_name.text, call->new_name.length, replaced);
+	error =
+	    ext_rename(call->from, &call->name, inode, call->to, &call->new_name, replaced, false);
 	return error || replaced == NULL ? error : inode_release(replaced);
 }
 
@@ -154,8 +154,8 @@ static int64_t op_exchange(struct call *call)
 	if (!error)
 		error = find_name(call->to, &call->new_name, &other);
 	return error ? error
-		     : ext_exchange(call->from, call->name.text, call->name.length, inode, call->to,
-				    call->new_name.text, call->new_name.length, other);
+		     : ext_rename(call->from, &call->name, inode, call->to, &call->new_name, other,
+				  true);
 }
 
 static int64_t write_pattern(struct ext_inode *inode, uint64_t offset, uint32_t length,
@@ -289,12 +289,12 @@ static const struct {
 	{ "create", op_create, ONE, NEEDS(ext_create) },
 	{ "mkdir", op_mkdir, ONE, NEEDS(ext_create) },
 	{ "mknod", op_mknod, ONE, NEEDS(ext_create) },
-	{ "symlink", op_symlink, SECOND, NEEDS(ext_symlink) },
+	{ "symlink", op_symlink, SECOND, NEEDS(ext_create) },
 	{ "link", op_link, TWO, NEEDS(ext_link) },
 	{ "unlink", op_unlink, ONE, NEEDS(ext_remove) },
 	{ "rmdir", op_rmdir, ONE, NEEDS(ext_remove) },
 	{ "rename", op_rename, TWO, NEEDS(ext_rename) },
-	{ "exchange", op_exchange, TWO, NEEDS(ext_exchange) },
+	{ "exchange", op_exchange, TWO, NEEDS(ext_rename) },
 	{ "write", op_write, INODE, NEEDS(ext_write) },
 	{ "append", op_append, INODE, NEEDS(ext_write) },
 	{ "truncate", op_truncate, INODE, NEEDS(ext_truncate) },

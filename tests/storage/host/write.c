@@ -74,12 +74,13 @@ static int write_contents(struct ext_inode *inode, const struct change *change)
 /* The files a, b, ... of the root are inode 12 and those after it. */
 static int remove_and_cut(struct ext_inode *inode, uint64_t size)
 {
-	const char name = (char)('a' + inode->number - 12);
+	const char letter = (char)('a' + inode->number - 12);
+	const struct ext_name name = { &letter, 1 };
 	struct ext_inode root;
 	int error = ext_inode_read(fs, 2, &root);
 
 	if (!error)
-		error = ext_remove(&root, &name, 1, inode);
+		error = ext_remove(&root, &name, inode);
 	return error ? error : ext_truncate(inode, size);
 }
 
