@@ -201,27 +201,22 @@ struct cached_block *bcache_find(struct block_device *device, uint64_t block, ui
 	return NULL;
 }
 
-/* The block, with a reference; *is_new if it was not there: then its data is undefined. */
-static int get_buffer(struct block_device *device, uint64_t block, uint32_t size, bool *is_new,
+/* The block, with a reference. Returns 1 if it was not there: then its data is undefined. */
+static int get_buffer(struct block_device *device, uint64_t block, uint32_t size,
 		      struct cached_block **out)
 {
-	struct cached_block *buffer;
-
-	*is_new = false;
 	if (block >= device->sectors) /* so that block * sectors cannot wrap */
 		return -EINVAL;
-	while ((buffer = bcache_find(device, block, size)) == NULL) {
-		int error = reuse_buffer(&buffer);
+	while ((*out = bcache_find(device, block, size)) == NULL) {
+		int error = reuse_buffer(out);
 
 		if (error)
 			return error;
 		if (find_buffer(device, block, size))
 			continue; /* somebody was faster */
-		hash_buffer(buffer, device, block, size);
-		*is_new = true;
-		break;
+		hash_buffer(*out, device, block, size);
+		return 1;
 	}
-	*out = buffer;
 	return 0;
 }
 
@@ -244,39 +239,35 @@ int bcache_get(struct block_device *device, uint64_t block, uint32_t size,
 	       enum block_purpose purpose, struct cached_block **out)
 {
 	struct cached_block *buffer;
-	bool is_new;
-	int error = get_buffer(device, block, size, &is_new, &buffer);
+	int result = get_buffer(device, block, size, &buffer);
 
-	if (!error && !is_new) {
+	if (result == 0)
 		stats.hits[purpose]++;
-	} else {
+	else
 		stats.misses[purpose]++;
-		if (!error) {
-			buffer->purpose = purpose;
-			error = read_buffer(buffer);
-		}
-		if (error)
-			return error;
+	if (result == 1) {
+		buffer->purpose = purpose;
+		result = read_buffer(buffer);
 	}
-	*out = buffer;
-	return 0;
+	if (result == 0)
+		*out = buffer;
+	return result;
 }
 
 int bcache_get_zeroed(struct block_device *device, uint64_t block, uint32_t size,
 		      struct cached_block **out)
 {
 	struct cached_block *buffer;
-	bool is_new;
-	int error = get_buffer(device, block, size, &is_new, &buffer);
+	int result = get_buffer(device, block, size, &buffer);
 
-	if (error)
-		return error;
-	if (is_new)
+	if (result < 0)
+		return result;
+	if (result == 1)
 		buffer->purpose = BLOCK_OTHER;
 	buffer->verified = false;
 	buffer->seal = NULL;
-	*out = buffer;
 	memset(buffer->data, 0, size);
+	*out = buffer;
 	return 0;
 }
 

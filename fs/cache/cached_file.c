@@ -37,18 +37,12 @@ static inline struct page *hold_page(const struct cached_file *file, uint32_t in
 	return cached->page;
 }
 
-/* Reads one that is not there (fs/cache/readahead.c); an error leaves NULL in *page. */
-static int bring_page(struct cached_file *file, uint32_t index, uint32_t least, struct page **page)
+/* The same for one that perhaps must be read, with others (fs/cache/readahead.c): at least so many
+ * pages. An error leaves *page as it was. */
+static int get_page(struct cached_file *file, uint32_t index, uint32_t least, struct page **page)
 {
 	file->least = least;
 	return page_cache_get(&file->cache.object, index, false, page);
-}
-
-/* Gives page `index` with a reference. */
-static int get_page(struct cached_file *file, uint32_t index, uint32_t least, struct page **page)
-{
-	*page = hold_page(file, index);
-	return *page ? 0 : bring_page(file, index, least, page);
 }
 
 /* ---- read and write ---- */
@@ -78,7 +72,7 @@ int cached_file_read(struct cached_file *file, struct buffer *to, uint64_t offse
 		struct page *page = hold_page(file, at >> PAGE_SHIFT);
 
 		if (!page) {
-			moved = bring_page(file, at >> PAGE_SHIFT, 1, &page);
+			moved = get_page(file, at >> PAGE_SHIFT, 1, &page);
 			chunk = bytes_at(file, at, chunk);
 		}
 		if (page) {

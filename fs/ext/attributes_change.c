@@ -293,10 +293,9 @@ static int change(struct job *job, enum ext_attribute_flags flags)
 /* The inode on disk is pinned, so that it can be written, whatever fails. */
 static int change_once(struct job *job, enum ext_attribute_flags flags)
 {
-	struct cached_block *pin;
-	int error = ext_inode_begin(job->inode, &pin);
+	int error = ext_inode_begin(job->inode);
 
-	return error ? error : ext_inode_end(job->inode, pin, change(job, flags));
+	return error ? error : ext_inode_end(job->inode, change(job, flags));
 }
 
 int ext_attribute_set(struct ext_inode *inode, const char *name, const void *value, uint32_t size,

@@ -23,19 +23,19 @@ int ext_inode_pin(struct ext_fs *fs, uint32_t number, struct cached_block **out)
 	return ext_change_or_put(fs, *out);
 }
 
-int ext_inode_begin(struct ext_inode *inode, struct cached_block **pin)
+int ext_inode_begin(struct ext_inode *inode)
 {
 	int error = ext_begin(inode->fs, EXT_CREDITS);
 
 	if (error)
 		return error;
-	error = ext_inode_pin(inode->fs, inode->number, pin);
+	error = ext_inode_pin(inode->fs, inode->number, &inode->fs->pin);
 	return error ? ext_end(inode->fs, error) : 0;
 }
 
-int ext_inode_end(struct ext_inode *inode, struct cached_block *pin, int error)
+int ext_inode_end(struct ext_inode *inode, int error)
 {
-	bcache_put(pin);
+	bcache_put(inode->fs->pin);
 	return ext_end(inode->fs, error) ? error : ext_settle(inode->fs);
 }
 

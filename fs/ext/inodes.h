@@ -53,9 +53,9 @@ static inline struct ext_disk_inode_large *ext_inode_in(const struct ext_fs *fs,
 void ext_inode_changed(const struct ext_fs *fs, uint32_t number, struct cached_block *buffer);
 
 /* A change of one inode begins, with the inode pinned; and ends. Returns the first of `error`, what
- * came before, and what fails now. */
-int ext_inode_begin(struct ext_inode *inode, struct cached_block **pin);
-int ext_inode_end(struct ext_inode *inode, struct cached_block *pin, int error);
+ * came before, and what fails now. There is one at a time in a mount. */
+int ext_inode_begin(struct ext_inode *inode);
+int ext_inode_end(struct ext_inode *inode, int error);
 
 /* Writes the inode also after an error, which is returned then: its map may be another one. */
 int ext_inode_write_after(struct ext_inode *inode, int error);

@@ -130,16 +130,22 @@ int ext_block_add(struct ext_inode *inode, uint64_t logical, struct cached_block
 	return error;
 }
 
-int ext_block_get(const struct ext_inode *inode, uint64_t logical, struct cached_block **out)
+int ext_block_place(const struct ext_inode *inode, uint64_t logical, uint64_t *physical)
 {
-	struct ext_fs *fs = inode->fs;
 	struct ext_mapping mapping;
 	int error = ext_map(inode, logical, &mapping);
 
-	if (error)
-		return error;
-	if (mapping.physical == 0 || mapping.unwritten)
-		return ext_corrupt_inode(inode, "a hole at block %ju, where there must be none",
-					 logical);
-	return ext_block_read(fs, mapping.physical, BLOCK_OTHER, out);
+	*physical = mapping.physical;
+	if (!error && (mapping.physical == 0 || mapping.unwritten))
+		error = ext_corrupt_inode(inode, "a hole at block %ju, where there must be none",
+					  logical);
+	return error;
+}
+
+int ext_block_get(const struct ext_inode *inode, uint64_t logical, struct cached_block **out)
+{
+	uint64_t physical;
+	int error = ext_block_place(inode, logical, &physical);
+
+	return error ? error : ext_block_read(inode->fs, physical, BLOCK_OTHER, out);
 }

@@ -74,7 +74,9 @@ unsigned ext_pointer_tree(unsigned bits, uint64_t *position);
  * ext_inode_write, also after an error. */
 int ext_block_add(struct ext_inode *inode, uint64_t logical, struct cached_block **out);
 
-/* The block `logical` of a directory or symbolic link, read. -EUCLEAN for a hole. */
+/* Where a block is that cannot be a hole, which is -EUCLEAN: of a directory, a symbolic link, or
+ * the journal; and the same block, read. */
+int ext_block_place(const struct ext_inode *inode, uint64_t logical, uint64_t *physical);
 int ext_block_get(const struct ext_inode *inode, uint64_t logical, struct cached_block **out);
 
 /* ---- contents (fs/ext/write.c) ---- */

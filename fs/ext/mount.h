@@ -52,17 +52,18 @@ struct ext_fs {
 	struct ext_table tables[EXT_TABLES]; /* those used lately: that of group n is in n mod 16 */
 
 	struct ext_options options;
-	bool writable;		 /* was mounted to be written */
-	bool was_valid;		 /* the last session ended, or e2fsck did */
-	bool failed;		 /* contradictions were found: read-only now */
-	bool super_changed;	 /* newer than super_buffer */
-	bool cut_left;		 /* a truncate failed: a file with names may be among the orphans */
-	bool pending_lost;	 /* more was freed than pending has: commit before anything else */
-	uint32_t seed;		 /* of checksums */
-	uint32_t generation;	 /* of the inode that was made last */
-	uint32_t next_group;	 /* for the next directory in the root */
-	unsigned nesting;	 /* of ext_begin */
-	struct journal *journal; /* NULL: none */
+	bool writable;	     /* was mounted to be written */
+	bool was_valid;	     /* the last session ended, or e2fsck did */
+	bool failed;	     /* contradictions were found: read-only now */
+	bool super_changed;  /* newer than super_buffer */
+	bool cut_left;	     /* a truncate failed: a file with names may be among the orphans */
+	bool pending_lost;   /* more was freed than pending has: commit before anything else */
+	uint32_t seed;	     /* of checksums */
+	uint32_t generation; /* of the inode that was made last */
+	uint32_t next_group; /* for the next directory in the root */
+	unsigned nesting;    /* of ext_begin */
+	struct cached_block *pin; /* the block of the inode that ext_inode_begin has pinned */
+	struct journal *journal;  /* NULL: none */
 	struct cached_block *super_buffer;
 	struct ext_pending pending[EXT_PENDING];
 	unsigned pending_count;

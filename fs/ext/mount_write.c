@@ -10,7 +10,7 @@
  * found (corrupt.c), and only e2fsck takes it away.
  */
 #include "fs/ext/allocation.h"
-#include "fs/ext/inodes.h"
+#include "fs/ext/mapping.h"
 #include "fs/jbd2/journal.h"
 #include "kernel/lib/errno.h"
 #include "kernel/report/printk.h"
@@ -35,16 +35,9 @@ static int get_super(struct ext_fs *fs)
 
 /* ---- the journal ---- */
 
-static int map_journal(void *context, uint32_t logical, uint64_t *physical)
+static int map_journal(void *inode, uint32_t logical, uint64_t *physical)
 {
-	const struct ext_inode *inode = context;
-	struct ext_mapping mapping;
-	int error = ext_map(inode, logical, &mapping);
-
-	if (!error && (mapping.physical == 0 || mapping.unwritten))
-		error = ext_corrupt_inode(inode, "journal with a hole at block %u", logical);
-	*physical = mapping.physical;
-	return error;
+	return ext_block_place(inode, logical, physical);
 }
 
 static int open_journal(struct ext_fs *fs)

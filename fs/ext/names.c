@@ -33,31 +33,24 @@ int ext_name_check(const struct ext_inode *directory, const struct ext_name *nam
 	return ext_is_dots(name) ? -EINVAL : 0; /* the empty name, too */
 }
 
-/* Looks into one block, as ext_entry_look. */
-static int look_in(const struct ext_inode *directory, uint32_t logical, const struct ext_name *name,
-		   uint32_t bytes, struct ext_slot *slot)
+/* Searches the first `blocks` blocks, as ext_entry_look. A damaged one does not hide a name in the
+ * others, but there is an end: a damaged size may be that of a million holes. It ends the search
+ * for room. */
+static int look_in_blocks(const struct ext_inode *directory, const struct ext_name *name,
+			  uint32_t bytes, uint32_t blocks, struct ext_slot *slot)
 {
-	slot->logical = logical;
-	int error = ext_directory_block(directory, logical, &slot->buffer);
+	int missing = name ? -ENOENT : -ENOSPC, result = missing, left = name ? DAMAGED_MAX : 1;
 
-	return error ? error : ext_entry_look(directory, slot, name, bytes);
-}
-
-/* Searches the first `blocks` blocks for a name. A damaged one does not hide what is in the others,
- * but there is an end: a damaged size may be that of a million holes. */
-static int find_in_blocks(const struct ext_inode *directory, const struct ext_name *name,
-			  uint32_t blocks, struct ext_slot *slot)
-{
-	int result = -ENOENT, damaged = 0;
-
-	for (uint32_t logical = 0; logical < blocks && damaged < DAMAGED_MAX; logical++) {
-		int error = look_in(directory, logical, name, 0, slot);
+	for (slot->logical = 0; slot->logical < blocks && left > 0; slot->logical++) {
+		int error = ext_directory_block(directory, slot->logical, &slot->buffer);
 
 		if (!error)
+			error = ext_entry_look(directory, slot, name, bytes);
+		if (!error)
 			return 0;
-		if (error != -ENOENT) {
+		if (error != missing) {
 			result = error;
-			damaged++;
+			left--;
 		}
 	}
 	return result;
@@ -67,14 +60,14 @@ static int find_name(const struct ext_inode *directory, const struct ext_name *n
 		     struct ext_slot *slot)
 {
 	if (ext_is_dots(name))
-		return find_in_blocks(directory, name, 1, slot);
+		return look_in_blocks(directory, name, 0, 1, slot);
 	if (directory->flags & EXT_FLAG_INDEX) {
 		int error = ext_tree_find(directory, name, slot);
 
 		if (error != -EUCLEAN)
 			return error;
 	}
-	return find_in_blocks(directory, name, ext_directory_blocks(directory), slot);
+	return look_in_blocks(directory, name, 0, ext_directory_blocks(directory), slot);
 }
 
 static uint32_t inode_in(const struct ext_slot *slot)
@@ -148,28 +141,17 @@ int ext_name_own(const struct ext_inode *directory, const struct ext_name *name,
 	return bcache_done(slot->buffer, -ENOENT);
 }
 
-/* The first block with room. -ENOSPC. */
-static int room_in_blocks(const struct ext_inode *directory, uint32_t bytes, struct ext_slot *slot)
-{
-	uint32_t blocks = ext_directory_blocks(directory);
-	int error = -ENOSPC;
-
-	for (uint32_t logical = 0; logical < blocks && error == -ENOSPC; logical++)
-		error = look_in(directory, logical, NULL, bytes, slot);
-	return error;
-}
-
 /* Room in a directory that is not a tree. It becomes one where it may. */
 static int linear_room(struct ext_inode *directory, const struct ext_name *name,
 		       struct ext_slot *slot)
 {
 	const struct ext_super_block *super = &directory->fs->super;
-	int error = room_in_blocks(directory, ext_entry_bytes(name->length), slot);
+	uint32_t blocks = ext_directory_blocks(directory);
+	int error = look_in_blocks(directory, NULL, ext_entry_bytes(name->length), blocks, slot);
 
 	if (error != -ENOSPC)
 		return error;
-	if (super->s_feature_compat & EXT_COMPAT_DIR_INDEX &&
-	    ext_directory_blocks(directory) == 1) {
+	if (super->s_feature_compat & EXT_COMPAT_DIR_INDEX && blocks == 1) {
 		error = ext_tree_make(directory);
 		return error ? error : ext_tree_room(directory, name, slot);
 	}

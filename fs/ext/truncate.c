@@ -99,35 +99,33 @@ static int extend(struct ext_inode *inode, uint64_t size)
 
 int ext_truncate(struct ext_inode *inode, uint64_t size)
 {
-	struct cached_block *pin;
 
 	if (!ext_is_regular(inode))
 		return -EINVAL;
 	if (size > ext_size_limit(inode))
 		return -EFBIG;
-	int error = ext_inode_begin(inode, &pin);
+	int error = ext_inode_begin(inode);
 
 	if (error)
 		return error;
 	error = size < inode->size ? shrink(inode, size) : extend(inode, size);
 	inode->fs->cut_left |= error != 0;
-	return ext_inode_end(inode, pin, error);
+	return ext_inode_end(inode, error);
 }
 
 int ext_punch(struct ext_inode *inode, uint64_t logical, uint64_t count)
 {
 	uint64_t limit = ext_blocks_in_reach(inode);
 	uint64_t end = count > limit || logical > limit - count ? limit : logical + count;
-	struct cached_block *pin;
 
 	if (!ext_is_regular(inode))
 		return -EINVAL;
-	int error = ext_inode_begin(inode, &pin);
+	int error = ext_inode_begin(inode);
 
 	if (error)
 		return error;
 	ext_touch(inode);
-	return ext_inode_end(inode, pin, free_range(inode, logical, end));
+	return ext_inode_end(inode, free_range(inode, logical, end));
 }
 
 /* ---- blocks without contents ---- */
@@ -163,8 +161,7 @@ static int allocate_some(struct ext_inode *inode, uint64_t *logical, uint64_t en
 static int allocate_piece(struct ext_inode *inode, uint64_t *logical, uint64_t end, bool keep_size)
 {
 	struct ext_fs *fs = inode->fs;
-	struct cached_block *pin;
-	int error = ext_inode_begin(inode, &pin);
+	int error = ext_inode_begin(inode);
 
 	if (error)
 		return error;
@@ -172,7 +169,7 @@ static int allocate_piece(struct ext_inode *inode, uint64_t *logical, uint64_t e
 	if (!error && !keep_size && *logical << fs->block_shift > inode->size)
 		inode->size = *logical << fs->block_shift;
 	ext_touch(inode);
-	return ext_inode_end(inode, pin, ext_inode_write_after(inode, error));
+	return ext_inode_end(inode, ext_inode_write_after(inode, error));
 }
 
 /* Blocks beyond the end must be unwritten ones, which pointers cannot say. */
@@ -216,14 +213,12 @@ static int fill_extent(struct ext_inode *inode, uint64_t logical)
 
 int ext_fill_extent(struct ext_inode *inode, uint64_t logical)
 {
-	struct cached_block *pin;
-	int error =
-	    inode->fs->options.data == EXT_DATA_JOURNAL ? -ENOSPC : ext_inode_begin(inode, &pin);
+	int error = inode->fs->options.data == EXT_DATA_JOURNAL ? -ENOSPC : ext_inode_begin(inode);
 
 	if (error)
 		return error;
 	error = fill_extent(inode, logical);
-	return ext_inode_end(inode, pin, ext_inode_write_after(inode, error));
+	return ext_inode_end(inode, ext_inode_write_after(inode, error));
 }
 
 /* ---- the end of an inode ---- */

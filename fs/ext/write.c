@@ -250,8 +250,7 @@ static int64_t write_piece(struct ext_inode *inode, uint64_t offset, const uint8
 {
 	struct ext_inode before = *inode;
 	int64_t now = ext_inode_now(inode);
-	struct cached_block *pin;
-	int error = ext_inode_begin(inode, &pin);
+	int error = ext_inode_begin(inode);
 
 	if (error)
 		return error;
@@ -266,7 +265,7 @@ static int64_t write_piece(struct ext_inode *inode, uint64_t offset, const uint8
 		inode->modified = inode->changed = now;
 		error = ext_inode_write_after(inode, error);
 	}
-	error = ext_inode_end(inode, pin, error);
+	error = ext_inode_end(inode, error);
 	return error ? error : written;
 }
 
