@@ -140,6 +140,7 @@ static bool is_too_large(const struct block_file *block)
 	return true;
 }
 
+/* O_EXCL here is no part of creating a file: it asks to be the only holder (open(2), "O_EXCL"). */
 static int open_block(struct file *file)
 {
 	struct block_file *block = block_of_open(file);
@@ -192,6 +193,8 @@ static int write_range_back(struct block_file *block, uint64_t offset, uint32_t 
 	return error || !safely ? error : block_flush(block->block);
 }
 
+/* A device does not grow: beyond its end there is no space. While a file system has it, nothing may
+ * stay in these pages only. */
 static int write_block_file(struct file *file, struct buffer *from, uint64_t offset)
 {
 	struct block_file *block = block_of_open(file);
@@ -375,6 +378,8 @@ static int reread_partitions(struct block_file *drive)
 	return error;
 }
 
+/* What fdisk, blockdev, mkfs and blkdiscard ask (linux/fs.h). Values without a meaning for these
+ * drives are 0, as for Linux's own. */
 static int control_block(struct file *file, uint32_t command, uint32_t argument)
 {
 	struct block_file *block = block_of_open(file);

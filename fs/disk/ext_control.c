@@ -33,6 +33,7 @@ static int check_flags(const struct disk_inode *inode, uint32_t flags)
 	return inode->ext.flags & flags & EXT_FLAG_IMMUTABLE && changed ? -EPERM : 0;
 }
 
+/* FS_IOC_SETFLAGS, chattr. They are metadata: what must be safe at once is committed at the end. */
 static int set_ext_flags(struct disk_inode *inode, uint32_t flags)
 {
 	if (inode->mount->read_only || ext_is_read_only(inode->mount->fs))
@@ -60,6 +61,8 @@ static int set_flags_from(struct disk_inode *inode, uint32_t argument)
 							       : set_ext_flags(inode, flags);
 }
 
+/* FS_IOC_FSGETXATTR: xfs_io and tar read flags in the order that all of Linux's file systems share.
+ */
 static int give_common_flags(const struct disk_inode *inode, uint32_t argument)
 {
 	struct linux_fsxattr all = { .flags = 0 };
@@ -93,6 +96,8 @@ int disk_map(struct disk_inode *inode, uint64_t block, struct ext_mapping *mappi
 	return disk_unlock(inode->mount, ext_map_all(&inode->ext, block, mapping));
 }
 
+/* lseek's SEEK_HOLE and SEEK_DATA. An unwritten extent reads as zeros: it counts as a hole. The end
+ * of the file is one, too. */
 int disk_seek(struct inode *vfs, bool hole, uint64_t *offset)
 {
 	struct disk_inode *inode = disk_inode(vfs);
@@ -159,6 +164,8 @@ static int give_extents(struct disk_inode *inode, uint32_t address, struct linux
 	return error ? error : give_extent(address, map, &extent);
 }
 
+/* FIEMAP, filefrag: the request has a range of bytes, and room for so many extents after it; with
+ * room for none the extents are only counted (docs.kernel.org, "Fiemap Ioctl"). */
 static int give_map(struct disk_inode *inode, uint32_t argument)
 {
 	uint32_t shift = inode->mount->block_shift;
@@ -208,6 +215,7 @@ static int give_block(struct disk_inode *inode, uint32_t argument)
 	return mapping.physical > INT32_MAX ? -ERANGE : give(argument, &block, sizeof(block));
 }
 
+/* -ENOTTY for a command of other devices: so isatty(3) finds that a file is no terminal. */
 int disk_control(struct file *file, uint32_t command, uint32_t argument)
 {
 	struct disk_inode *inode = disk_inode(file->inode);

@@ -45,6 +45,8 @@ static inline void file_was_read(struct disk_inode *inode)
 		note_access(inode, period);
 }
 
+/* O_DIRECT: a read past the cache excludes writers, whose pages it would miss. Not inline, so that
+ * cached reads save no registers for it. */
 static __attribute__((noinline)) int read_direct(struct disk_inode *inode, struct buffer *to,
 						 uint64_t offset)
 {
@@ -92,6 +94,8 @@ static int write_locked(struct file *file, struct buffer *from, uint64_t offset)
 	return error ? error : cached_file_direct(&inode->pages, from, offset, true);
 }
 
+/* Cut at the limits of the process (RLIMIT_FSIZE), of the open file and of the inode; then, with
+ * O_DSYNC or a synchronous mount, safe when it returns. */
 static int disk_file_write(struct file *file, struct buffer *from, uint64_t offset)
 {
 	struct disk_inode *inode = disk_inode(file->inode);

@@ -42,7 +42,7 @@ struct disk_mount {
 	bool read_only, no_access_time, synchronous, synchronous_directories;
 	uint32_t block_shift;
 	uint64_t reserved;	    /* blocks, for pages that are dirty: ext_reserve.c */
-	uint64_t ahead;		    /* of these: for pages that will be */
+	uint64_t batch;		    /* of these: for pages that will be */
 	uint32_t workers;	    /* tasks that sync it now */
 	uint32_t number, committed; /* of transactions (ext_sync.c); equal: nothing has changed */
 	uint32_t failures;	    /* of commits; the error of the last one: */

@@ -83,6 +83,7 @@ static bool is_type(const char *wanted, const char *found)
 	return strcmp(wanted, "ext4") == 0 || strcmp(wanted, found) == 0;
 }
 
+/* A type that the disk is not is -EINVAL: `mount` without a type tries the next one then. */
 static int open_fs(struct disk_mount *mount, const char *type, const struct ext_options *options)
 {
 	int error = ext_mount(mount->device, options, &mount->fs);
@@ -142,6 +143,8 @@ static void end_mount(struct disk_mount *mount)
 static const struct disk_operations operations = { &disk_inode_ops, &disk_file_ops,
 						   &disk_directory_ops, &disk_pages_ops };
 
+/* The device is claimed for the mount, as Linux's bd_holder does it: until the end nobody mounts it
+ * elsewhere, nor opens it with O_EXCL. */
 static int disk_mount(const struct filesystem *type, struct inode *inode,
 		      const struct mount_options *options, struct inode **root)
 {

@@ -23,6 +23,8 @@
 #define ROOT	   2u /* the root directory's number */
 #define NAME(name) (&(const struct ext_name){ (name)->text, (name)->length })
 
+/* Every operation on names begins with one of these two, and ends with disk_unlock: meanwhile no
+ * other task sees a half of a change. */
 static struct disk_mount *lock_mount(struct inode *inode)
 {
 	struct disk_mount *mount = disk_inode(inode)->mount;
@@ -74,6 +76,7 @@ static int check_absent(struct inode *directory, const struct name *name)
 	return error == -ENOENT ? 0 : error ? error : -ESTALE;
 }
 
+/* The name still leads to this inode. A dentry tells without the directory. */
 static int check_present(struct inode *directory, const struct name *name, struct inode *inode)
 {
 	const struct dentry *kept = dentry_find(directory, name);
@@ -103,6 +106,8 @@ static int check_only_name(struct inode *directory, const struct name *name, str
 	return ext_two_names(ext_of(directory), found->number);
 }
 
+/* First in the dentries, without a lock; then in the directory. What is not there is noted: the
+ * next call may be the one that makes it. */
 static int disk_lookup(struct inode *directory, const struct name *name, struct inode **found)
 {
 	struct dentry *kept = dentry_find(directory, name);
@@ -158,6 +163,7 @@ static int make_named(struct inode *directory, const struct name *name, uint32_t
 	return 0;
 }
 
+/* A directory in one that passes its group on does so, too, as on BSD. */
 static int disk_create(struct inode *directory, const struct name *name, uint32_t mode,
 		       uint32_t device, struct inode **made)
 {
@@ -202,6 +208,7 @@ static int disk_link(struct inode *directory, const struct name *name, struct in
 
 /* ---- removing and moving ---- */
 
+/* The dentry goes before the directory changes: who finds the name from then on asks the disk. */
 static int disk_remove(struct inode *directory, const struct name *name, struct inode *inode)
 {
 	struct disk_mount *mount = lock_mount(directory);
@@ -334,6 +341,8 @@ static int show_entry(void *context, const char *name, uint32_t number, uint8_t 
 	return !listing->visit(listing->context, &entry);
 }
 
+/* The lock is held all the while: `visit` copies entries to memory of the kernel, and cannot sleep.
+ */
 static int disk_iterate(struct inode *directory, uint64_t *position, directory_visitor *visit,
 			void *context)
 {

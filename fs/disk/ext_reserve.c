@@ -2,8 +2,8 @@
  * Reservation of blocks, for delayed allocation: a dirty page gets its blocks when it is written
  * back, and must find them then.
  *
- *	free blocks	[ dirty pages, their maps | for the next pages: ahead | free for all ]
- *			[          reserved                           ]
+ *	free blocks	[ dirty pages, their maps | the batch for the next pages | free for all ]
+ *			[                    reserved                       ]
  *
  * The rule: what write() has accepted is reserved until it is written back, with the worst case of
  * its map (ext_map_worst: three blocks of pointers, or a node of each level of the extent tree, for
@@ -18,10 +18,11 @@
  *
  * So a reservation is never the reason for ENOSPC: who finds too little that is free for all has
  * the dirty pages written back, and only then is the disk full. Half of what is free for all is
- * reserved ahead, so that few writes have to count; it is given up as soon as somebody needs it.
+ * reserved in one batch, so that few writes have to count (as Linux's percpu_counter has batches);
+ * it is released as soon as somebody else needs blocks.
  * Only blocks of groups whose bitmaps are sound can be reserved (ext_room).
  *
- * `reserved` and `ahead` are of a mount, and change under its lock, or without sleeping.
+ * `reserved` and `batch` are of a mount, and change under its lock, or without sleeping.
  */
 #include "drivers/disk/block.h"
 #include "fs/disk/ext_inode.h"
@@ -30,10 +31,10 @@
 
 #define TRIES 3u /* other tasks write meanwhile */
 
-static void give_up_ahead(struct disk_mount *mount)
+static void release_batch(struct disk_mount *mount)
 {
-	mount->reserved -= mount->ahead;
-	mount->ahead = 0;
+	mount->reserved -= mount->batch;
+	mount->batch = 0;
 }
 
 /* How many blocks are free for all: at least `wanted`, or all of them. 0, or why no more are
@@ -60,19 +61,19 @@ int disk_reserve_page(struct disk_inode *inode)
 	disk_inode_reserve(inode);
 	uint32_t need = inode->pages.page_blocks;
 
-	if (mount->ahead < need) {
+	if (mount->batch < need) {
 		mutex_lock(&mount->lock);
-		give_up_ahead(mount);
+		release_batch(mount);
 		error = count_unreserved(mount, 2 * need, &found);
 		if (found >= need) {
-			mount->ahead = need + (found - need) / 2;
-			mount->reserved += mount->ahead;
+			mount->batch = need + (found - need) / 2;
+			mount->reserved += mount->batch;
 		}
 		mutex_unlock(&mount->lock);
 	}
-	if (mount->ahead < need)
+	if (mount->batch < need)
 		return error ? error : -ENOSPC;
-	mount->ahead -= need;
+	mount->batch -= need;
 	mount->reserved -= need;
 	return 0;
 }
@@ -82,7 +83,7 @@ void disk_need_blocks(struct disk_mount *mount, uint64_t blocks)
 	uint64_t found;
 
 	for (unsigned tries = TRIES; mount->reserved > 0 && tries > 0; tries--) {
-		give_up_ahead(mount);
+		release_batch(mount);
 		if (count_unreserved(mount, blocks, &found) == 0 && found >= blocks)
 			return;
 		mutex_unlock(&mount->lock);

@@ -149,6 +149,8 @@ static int reserve_blocks(struct disk_inode *inode, uint64_t offset, uint64_t le
 	return error;
 }
 
+/* fallocate(2). Space cannot be reserved where pointers cannot say that a block has no contents;
+ * holes can be made in both formats. */
 int disk_allocate(struct inode *vfs, uint32_t mode, uint64_t offset, uint64_t length)
 {
 	struct disk_inode *inode = disk_inode(vfs);

@@ -298,7 +298,7 @@ static int try_groups(struct search *search, uint64_t goal)
 	uint32_t index, group = ext_group_of(fs, goal, &index);
 	int got = 0;
 
-	for (uint32_t turn = 0; turn <= fs->summary.groups && got == 0; turn++) {
+	for (uint32_t tried = 0; tried <= fs->summary.groups && got == 0; tried++) {
 		got = try_if_sound(search, group, index);
 		index = 0;
 		group = group + 1 < fs->summary.groups ? group + 1 : 0;

@@ -37,8 +37,8 @@ static int has_room(const struct ext_fs *fs, uint32_t group, uint32_t inodes, ui
 static int find_group(const struct ext_fs *fs, uint32_t first, uint32_t inodes, uint32_t blocks,
 		      uint32_t *out)
 {
-	for (uint32_t turn = 0; turn < fs->summary.groups; turn++) {
-		uint32_t group = first + turn;
+	for (uint32_t tried = 0; tried < fs->summary.groups; tried++) {
+		uint32_t group = first + tried;
 
 		if (group >= fs->summary.groups)
 			group -= fs->summary.groups;

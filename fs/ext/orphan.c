@@ -56,11 +56,11 @@ static int find_before(struct ext_inode *inode, uint32_t *before)
 	uint32_t next = fs->super.s_last_orphan;
 
 	*before = 0;
-	for (uint32_t turn = 0; next != inode->number; turn++) {
+	for (uint32_t passed = 0; next != inode->number; passed++) {
 		int error = 0;
 
 		*before = next;
-		if (next == 0 || turn > fs->summary.inodes)
+		if (next == 0 || passed > fs->summary.inodes)
 			return -ENOENT;
 		error = get_next(fs, *before, &next);
 		if (error)
