@@ -26,19 +26,8 @@ static struct cached_file *file_of_object(const struct memory_object *object)
 	return (struct cached_file *)(uintptr_t)object;
 }
 
-/* Page `index` with a reference, if it is there; else NULL. */
-static inline struct page *hold_page(const struct cached_file *file, uint32_t index)
-{
-	const struct cached_page *cached = page_cache_find(&file->cache, index);
-
-	if (!cached)
-		return NULL;
-	page_hold(cached->page);
-	return cached->page;
-}
-
-/* The same for one that perhaps must be read, with others (fs/cache/readahead.c): at least so many
- * pages. An error leaves *page as it was. */
+/* Page `index` with a reference. It perhaps must be read, with others (fs/cache/readahead.c): at
+ * least so many pages. An error leaves *page as it was. */
 static int get_page(struct cached_file *file, uint32_t index, uint32_t least, struct page **page)
 {
 	file->least = least;
@@ -69,9 +58,12 @@ int cached_file_read(struct cached_file *file, struct buffer *to, uint64_t offse
 
 	while (done < length && (chunk = bytes_at(file, offset + done, length - done)) > 0) {
 		uint64_t at = offset + done;
-		struct page *page = hold_page(file, at >> PAGE_SHIFT);
+		const struct cached_page *cached = page_cache_find(&file->cache, at >> PAGE_SHIFT);
+		struct page *page = cached ? cached->page : NULL;
 
-		if (!page) {
+		if (page) {
+			page_hold(page);
+		} else {
 			moved = get_page(file, at >> PAGE_SHIFT, 1, &page);
 			chunk = bytes_at(file, at, chunk);
 		}

@@ -53,14 +53,6 @@ static int set_ext_flags(struct disk_inode *inode, uint32_t flags)
 	return disk_finish(inode, disk_unlock(inode->mount, error));
 }
 
-static int set_flags_from(struct disk_inode *inode, uint32_t argument)
-{
-	uint32_t flags;
-
-	return copy_from_user(&flags, argument, sizeof(flags)) ? -EFAULT
-							       : set_ext_flags(inode, flags);
-}
-
 /* FS_IOC_FSGETXATTR: xfs_io and tar read flags in the order that all of Linux's file systems share.
  */
 static int give_common_flags(const struct disk_inode *inode, uint32_t argument)
@@ -231,7 +223,9 @@ int disk_control(struct file *file, uint32_t command, uint32_t argument)
 	case FS_IOC_GETFLAGS:
 		return give(argument, &flags, sizeof(flags));
 	case FS_IOC_SETFLAGS:
-		return set_flags_from(inode, argument);
+		return copy_from_user(&flags, argument, sizeof(flags))
+			   ? -EFAULT
+			   : set_ext_flags(inode, flags);
 	case FS_IOC_GETVERSION:
 		return give(argument, &inode->ext.generation, sizeof(uint32_t));
 	case FS_IOC_FSGETXATTR:

@@ -144,9 +144,8 @@ static uint64_t directory_size(const struct file *file)
 	struct disk_inode *directory = disk_inode(file->inode);
 
 	mutex_lock(&directory->mount->lock);
-	bool is_hashed = disk_unlock(directory->mount, ext_is_hashed(&directory->ext));
-
-	return is_hashed ? INT32_MAX : file->inode->size;
+	return disk_unlock(directory->mount, ext_is_hashed(&directory->ext)) ? INT32_MAX
+									     : file->inode->size;
 }
 
 const struct file_ops disk_directory_ops = {

@@ -142,11 +142,12 @@ static int disk_lookup(struct inode *directory, const struct name *name, struct 
 static int make_named(struct inode *directory, const struct name *name, uint32_t mode,
 		      uint32_t device, const char *target, struct inode **made)
 {
+	struct disk_mount *mount = lock_to_grow(directory);
 	const struct ext_new new = { .mode = mode,
 				     .group = directory->mode & S_ISGID ? directory->group : 0,
 				     .device = device,
 				     .target = target };
-	struct disk_inode *inode = disk_inode_allocate(disk_inode(directory)->mount);
+	struct disk_inode *inode = disk_inode_allocate(mount);
 	int error = inode ? check_absent(directory, name) : -ENOMEM;
 
 	if (!error)
@@ -155,42 +156,34 @@ static int make_named(struct inode *directory, const struct name *name, uint32_t
 	if (error && inode)
 		disk_inode_free(inode);
 	if (error)
-		return error;
+		return disk_unlock(mount, error);
 	disk_inode_insert(inode);
 	dentry_set(&inode->name, directory, name);
 	disk_inode_changed(inode, true);
-	*made = &inode->inode;
-	return 0;
+	error = finish_names(directory, disk_unlock(mount, 0));
+	if (error)
+		inode_put(&inode->inode);
+	else
+		*made = &inode->inode;
+	return error;
 }
 
 /* A directory in one that passes its group on does so, too, as on BSD. */
 static int disk_create(struct inode *directory, const struct name *name, uint32_t mode,
 		       uint32_t device, struct inode **made)
 {
-	struct disk_mount *mount = lock_to_grow(directory);
-	struct inode *inode = NULL;
-
 	if ((directory->mode & S_ISGID) && (mode & S_IFMT) == S_IFDIR)
 		mode |= S_ISGID;
-	int error = disk_unlock(mount, make_named(directory, name, mode, device, NULL, &inode));
-
-	error = finish_names(directory, error);
-	if (error)
-		inode_put(inode);
-	else
-		*made = inode;
-	return error;
+	return make_named(directory, name, mode, device, NULL, made);
 }
 
 static int disk_symlink(struct inode *directory, const struct name *name, const char *target)
 {
-	struct disk_mount *mount = lock_to_grow(directory);
 	struct inode *made = NULL;
-	int error =
-	    disk_unlock(mount, make_named(directory, name, S_IFLNK | 0777, 0, target, &made));
+	int error = make_named(directory, name, S_IFLNK | 0777, 0, target, &made);
 
 	inode_put(made);
-	return finish_names(directory, error);
+	return error;
 }
 
 static int disk_link(struct inode *directory, const struct name *name, struct inode *inode)
