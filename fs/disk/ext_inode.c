@@ -32,14 +32,24 @@ static struct list unused = LIST_EMPTY(unused);
 static uint32_t unused_count, unused_most;
 static struct pool pool = POOL_INITIALIZER(struct disk_inode);
 
-/* The inode of this number or, if that is not in memory, of the next one; NULL: there is none. By
- * numbers a walk goes on whatever came or went meanwhile. */
-static struct disk_inode *inode_from(const struct disk_mount *mount, uint64_t number)
+static struct disk_inode *inode_of_node(struct tree_node *node)
 {
-	struct tree_node *node =
-	    number <= UINT32_MAX ? tree_at_least(mount->inodes, (uint32_t)number) : NULL;
-
 	return node ? list_entry(node, struct disk_inode, in_mount) : NULL;
+}
+
+/* The first inode below a node, by number from `from` on, for which visit is true; NULL: there is
+ * none. By numbers a walk goes on whatever came or went meanwhile. */
+static struct disk_inode *find_inode_below(struct tree_node *node, uint64_t from,
+					   bool (*visit)(struct disk_inode *inode))
+{
+	if (!node)
+		return NULL;
+	struct disk_inode *found =
+	    node->key > from ? find_inode_below(node->left, from, visit) : NULL;
+
+	if (!found && node->key >= from && visit(inode_of_node(node)))
+		found = inode_of_node(node);
+	return found ? found : find_inode_below(node->right, from, visit);
 }
 
 static void take_from_unused(struct disk_inode *inode)
@@ -205,7 +215,7 @@ struct inode *disk_inode_use(struct disk_inode *inode)
 
 int disk_inode_get(struct disk_mount *mount, uint32_t number, struct inode **found)
 {
-	struct disk_inode *inode = inode_from(mount, number);
+	struct disk_inode *inode = inode_of_node(tree_at_least(mount->inodes, number));
 
 	if (inode && inode->inode.number == number) {
 		*found = disk_inode_use(inode);
@@ -252,11 +262,12 @@ int disk_inode_store(struct disk_inode *inode)
 
 bool disk_inode_any(const struct disk_mount *mount, bool (*visit)(struct disk_inode *inode))
 {
-	struct disk_inode *inode = inode_from(mount, 0);
+	return find_inode_below(mount->inodes, 0, visit);
+}
 
-	while (inode && !visit(inode))
-		inode = inode_from(mount, inode->inode.number + 1ull);
-	return inode;
+static bool has_new_times(struct disk_inode *inode)
+{
+	return inode->is_changed;
 }
 
 /* The one that is stored is held, so that nobody forgets it. After an error the others follow: an
@@ -267,10 +278,8 @@ int disk_store_all(struct disk_mount *mount)
 	int error = 0;
 
 	mutex_lock(&mount->lock);
-	for (uint64_t next = 0; (inode = inode_from(mount, next));) {
+	for (uint64_t next = 0; (inode = find_inode_below(mount->inodes, next, has_new_times));) {
 		next = inode->inode.number + 1ull;
-		if (!inode->is_changed)
-			continue;
 		inode_hold(&inode->inode);
 		int failed = disk_inode_store(inode);
 
@@ -364,8 +373,6 @@ void disk_inodes_shrink(void)
 
 void disk_inode_forget_all(struct disk_mount *mount)
 {
-	struct disk_inode *inode;
-
-	while ((inode = inode_from(mount, 0)))
-		evict_inode(inode);
+	while (mount->inodes)
+		evict_inode(inode_of_node(mount->inodes));
 }
