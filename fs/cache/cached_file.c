@@ -26,8 +26,8 @@ static struct cached_file *file_of_object(const struct memory_object *object)
 	return (struct cached_file *)(uintptr_t)object;
 }
 
-/* Page `index` with a reference. It perhaps must be read, with others (fs/cache/readahead.c): at
- * least so many pages. An error leaves *page as it was. */
+/* Page `index` with a reference. If it must be read, `least` pages from there on are, too, or more
+ * (fs/cache/readahead.c). An error leaves *page as it was. */
 static int get_page(struct cached_file *file, uint32_t index, uint32_t least, struct page **page)
 {
 	file->least = least;

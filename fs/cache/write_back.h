@@ -85,10 +85,10 @@ void cached_file_cut(struct cached_file *file, uint64_t size);
  * they are. */
 void cached_file_drop(struct cached_file *file, uint32_t first, uint32_t end, bool all);
 
-/* Bytes of the disk have changed behind the pages: to `data` or (NULL) to zeros, or a hole of whole
- * units. Whole pages go; of one that has more than these bytes the others stay as they are. For
- * zeros with write_back held since before the disk was changed, so that nothing older is written
- * after it; data at the edges is written once more. */
+/* Bytes of the disk have changed without the cache: to `data` or (NULL) to zeros, or a hole of
+ * whole units. Whole pages go; of one that has more than these bytes the others stay as they are.
+ * For zeros with write_back held since before the disk was changed, so that nothing older is
+ * written after it; data at the edges is written once more. */
 void cached_file_replace(struct cached_file *file, uint64_t from, uint64_t end, const void *data);
 
 /* What is on the disk in these pages is not known any more: clean ones are read again. */

@@ -140,7 +140,7 @@ static bool is_too_large(const struct block_file *block)
 	return true;
 }
 
-/* O_EXCL here is no part of creating a file: it asks to be the only holder (open(2), "O_EXCL"). */
+/* Without O_CREAT, O_EXCL asks to be the device's only holder (open(2), "O_EXCL"). */
 static int open_block(struct file *file)
 {
 	struct block_file *block = block_of_open(file);

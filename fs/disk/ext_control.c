@@ -156,7 +156,7 @@ static int give_extents(struct disk_inode *inode, uint32_t address, struct linux
 	return error ? error : give_extent(address, map, &extent);
 }
 
-/* FIEMAP, filefrag: the request has a range of bytes, and room for so many extents after it; with
+/* FIEMAP, filefrag: the request has a range of bytes, and room for `count` extents after it; with
  * room for none the extents are only counted (docs.kernel.org, "Fiemap Ioctl"). */
 static int give_map(struct disk_inode *inode, uint32_t argument)
 {
@@ -207,7 +207,7 @@ static int give_block(struct disk_inode *inode, uint32_t argument)
 	return mapping.physical > INT32_MAX ? -ERANGE : give(argument, &block, sizeof(block));
 }
 
-/* -ENOTTY for a command of other devices: so isatty(3) finds that a file is no terminal. */
+/* -ENOTTY for a command of other devices: so isatty(3) knows a terminal. */
 int disk_control(struct file *file, uint32_t command, uint32_t argument)
 {
 	struct disk_inode *inode = disk_inode(file->inode);
