@@ -4,6 +4,7 @@
 #define SPINNERS 8
 
 void in_turn(void);
+void long_turns(void);
 void shares(void);
 void newcomer(void);
 
@@ -11,7 +12,7 @@ static void turn(void *argument)
 {
 	for (unsigned i = 0; i < 3; i++) {
 		answer((uintptr_t)argument);
-		busy(200000);
+		busy((uintptr_t)argument < 4 ? 200000 : 800000);
 		yield();
 	}
 }
@@ -23,6 +24,19 @@ void in_turn(void)
 	quiet();
 	sched_use("fair");
 	begin_thread(turn, 1);
+	begin_thread(turn, 2);
+	begin_thread(turn, 3);
+	await_threads(before);
+}
+
+/* A turn of thread 4 is as long as four of the others. */
+void long_turns(void)
+{
+	uint32_t before = task_count;
+
+	quiet();
+	sched_use("fair");
+	begin_thread(turn, 4);
 	begin_thread(turn, 2);
 	begin_thread(turn, 3);
 	await_threads(before);

@@ -15,6 +15,18 @@ static void say(void *argument)
 	answer((uintptr_t)argument);
 }
 
+static void is_woken(void *argument)
+{
+	semaphore_down(&gate);
+	answer((uintptr_t)argument);
+}
+
+static void wakes(void *argument)
+{
+	semaphore_up(&gate);
+	answer((uintptr_t)argument);
+}
+
 void urgent_first(void)
 {
 	uint32_t before = task_count;
@@ -24,6 +36,10 @@ void urgent_first(void)
 	begin_nice(say, 1, 10);
 	begin_nice(say, 2, -10);
 	begin_nice(say, 3, 0);
+	await_threads(before);
+	begin_nice(is_woken, 4, -20);
+	yield();
+	begin_nice(wakes, 5, 10);
 	await_threads(before);
 }
 
@@ -40,6 +56,23 @@ static void stay_inside(void *argument)
 	}
 }
 
+static void enter_again(void *argument)
+{
+	mutex_lock(&mutex);
+	yield();
+	mutex_unlock(&mutex);
+	mutex_lock(&mutex);
+	answer((uintptr_t)argument);
+	mutex_unlock(&mutex);
+}
+
+static void enter(void *argument)
+{
+	mutex_lock(&mutex);
+	answer((uintptr_t)argument);
+	mutex_unlock(&mutex);
+}
+
 void exclusion(void)
 {
 	uint32_t before = task_count;
@@ -48,6 +81,9 @@ void exclusion(void)
 	begin_thread(stay_inside, 1);
 	begin_thread(stay_inside, 2);
 	begin_thread(stay_inside, 3);
+	await_threads(before);
+	begin_thread(enter_again, 1);
+	begin_thread(enter, 2);
 	await_threads(before);
 }
 
@@ -63,13 +99,6 @@ static void hold_first(void *argument)
 	answer((uintptr_t)argument);
 }
 
-static void want_first(void *argument)
-{
-	mutex_lock(&mutex);
-	answer((uintptr_t)argument);
-	mutex_unlock(&mutex);
-}
-
 void one_loan(void)
 {
 	uint32_t before = task_count;
@@ -78,7 +107,7 @@ void one_loan(void)
 	begin_mlfq();
 	begin_nice(hold_first, 7, 10);
 	semaphore_down(&done);
-	begin_nice(want_first, 8, -20);
+	begin_nice(enter, 8, -20);
 	yield();
 	semaphore_up(&gate);
 	await_threads(before);

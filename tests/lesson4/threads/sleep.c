@@ -32,14 +32,32 @@ static void pass_on(void *argument)
 	}
 }
 
+static uint32_t passed;
+
+static void pass(void *argument)
+{
+	(void)argument;
+	semaphore_down(&semaphore);
+	passed++;
+}
+
+/* Answers at its end how many of two threads got a unit that is not there. */
 void hand_over(void)
 {
+	uint32_t before = task_count;
+
 	begin_thread(pass_on, 9);
 	for (unsigned i = 0; i < 3; i++) {
 		answer(i);
 		semaphore_up(&semaphore);
 		semaphore_down(&done);
 	}
+	await_threads(before);
+	begin_thread(pass, 0);
+	begin_thread(pass, 0);
+	for (unsigned i = 0; i < 4; i++)
+		yield();
+	answer(passed);
 }
 
 /* The wake-up comes between joining the queue and the sleep. Answers how long the sleep took. */
@@ -85,7 +103,17 @@ static void once_more(struct timer *timer)
 		timer_start(timer, 60, once_more);
 }
 
-/* Answers how often the timer was called: at a tick, and at the next one. */
+static struct timer earlier, later;
+static uint32_t rung;
+
+static void ring(struct timer *timer)
+{
+	rung += timer == &earlier ? 1 : 2;
+}
+
+/* Answers how often the timer was called: at a tick, and at the next one. Then which of two others
+ * were called when one of them was due, which was started last: the sum of 1, the earlier, and 2.
+ */
 void timer_in_the_past(void)
 {
 	static struct timer again;
@@ -97,4 +125,8 @@ void timer_in_the_past(void)
 	answer(calls);
 	timers_expire(200);
 	answer(calls);
+	timer_start(&later, 400, ring);
+	timer_start(&earlier, 300, ring);
+	timers_expire(350);
+	answer(rung);
 }

@@ -23,13 +23,17 @@ ALONE, TOGETHER = 30, 20  # ticks
 
 @pytest.mark.exercise("4.6", points=1, gate=True)
 def test_equal_threads_take_turns(lab):
-    """Three threads that use as much, and yield."""
+    """Three threads that use as much, and yield; and one that uses more between two others."""
     usually = (*COMMON, "enqueue does not keep the queue in the order of virtual times")
     with told(usually, HINT), threads(lab, FAIR, "in_turn") as run:
         found = run.answers()
         counts = [found.count(number) for number in (1, 2, 3)]
         expect("how often three equal threads ran", counts, [3, 3, 3])
         expect("which of them ran in the first round", sorted(found[:3]), [1, 2, 3])
+    with told(usually, HINT), threads(lab, FAIR, "long_turns") as run:
+        found = run.answers()
+        what = "turns of thread 4, which uses four times as much, before threads 2 and 3 have ended"
+        expect(what, found[:7].count(4), 1)
 
 
 @pytest.mark.exercise("4.6", points=1, gate=True)

@@ -6,9 +6,12 @@ the kernel that must not be, and in which order ticks, timers and signals are ha
 
 from __future__ import annotations
 
+import struct
+
 import pytest
 
-from tests.lesson4.support import PREEMPTED, Threads, threads
+from tests.lesson3.support import FRAME, USER_CODE
+from tests.lesson4.support import PREEMPTED, WORK_SIGNAL, Threads, threads
 from tests.support.standstill import in_service
 from tests.support.told import Usual, expect, fail, require, told
 
@@ -75,8 +78,10 @@ def test_a_whole_turn(lab):
 
 @pytest.mark.exercise("4.2", points=1)
 def test_keeping_the_processor(lab):
-    """Between preempt_disable and preempt_enable nobody else runs."""
+    """Between preempt_disable and preempt_enable nobody else runs. A program's work is done before
+    it goes on."""
     usually = (
+        Usual("frame of a program", "the whole of CS is compared, and not its last two bits"),
         NO_SWITCH,
         Usual(r"seen \[2", "is_preemptible does not look at current->schedule.preempt_count"),
         Usual(r"seen \[2", WRONG_RING),
@@ -86,3 +91,19 @@ def test_keeping_the_processor(lab):
         found = run.answers()
         what = "1: the first of two preempt_enable, 2: another thread, 3: the last preempt_enable"
         expect(f"a thread disables pre-emption twice; in which order ({what})", found, [1, 2, 3])
+        require_work_of_a_program(run)
+
+
+def require_work_of_a_program(run: Threads) -> None:
+    """sched_work lets a signal be delivered where a trap has come from ring 3."""
+    guest, handler = run.guest, run.address("busy")
+    place = guest.registers()["esp"] - 0x800
+    frame = dict.fromkeys(FRAME, 0) | {"cs": USER_CODE, "eflags": 0x202}
+    guest.write(place, struct.pack(f"<{len(FRAME)}I", *frame.values()))
+    guest.write(guest.address("deliver_signals"), struct.pack("<I", handler))
+    guest.write(guest.address("trap_return_work"), struct.pack("<I", WORK_SIGNAL))
+    is_passed_on = guest.call("sched_work", place, stop_at=(handler,)) is None
+    what = (
+        f"calls of deliver_signals by sched_work, with the frame of a program (CS {USER_CODE:#x})"
+    )
+    expect(f"{what} and WORK_SIGNAL", int(is_passed_on), 1)

@@ -31,14 +31,19 @@ HINT = "make hint EX=4.4"
 
 @pytest.mark.exercise("4.4", points=1, gate=True)
 def test_urgent_threads_first(lab):
-    """Threads of niceness 10, -10 and 0 begin together: -10 is the first to run."""
+    """Threads of niceness 10, -10 and 0 begin together: -10 is the first to run. One of -20 that
+    one of 10 wakes runs at once."""
     usually = (
         *COMMON,
+        Usual("woken thread", "mlfq_preempts is true for a woken task of a lower level number"),
         "pick does not begin at level 0, or join gives each niceness the same level",
     )
     with told(usually, HINT), threads(lab, LOCKS, "urgent_first") as run:
-        found = [{1: 10, 2: -10, 3: 0}.get(number) for number in run.answers()]
+        *first, woken, waker = run.answers()
+        found = [{1: 10, 2: -10, 3: 0}.get(number) for number in first]
         expect("the order of niceness in which three threads ran", found, [-10, 0, 10])
+        what = "the woken thread of niceness -20 (4) and its waker of 10 (5), as they went on"
+        expect(what, [woken, waker], [4, 5])
 
 
 @pytest.mark.exercise("4.4", points=1)
@@ -57,18 +62,22 @@ def test_nobody_starves(lab):
 
 @pytest.mark.exercise("4.4", points=1)
 def test_mutex(lab):
-    """Three threads yield while they hold the mutex; no other one gets in."""
+    """Three threads yield while they hold the mutex; no other one gets in. mutex_unlock hands it
+    over: what locks it again at once gets it after the one that waits."""
     usually = (
         *COMMON,
+        Usual("locks again", "mutex_unlock frees the mutex, and does not hand it over"),
         "mutex_lock returns while another task owns the mutex: it sleeps in a loop until then",
     )
     then = "make replay TEST=test_mutex, then: locks"
     with told(usually, then), threads(lab, LOCKS, "exclusion") as run:
-        found = run.answers()
+        *found, first, second = run.answers()
         entered = [f"{number} {way}" for number, way in zip(found, ("in", "out") * 6, strict=False)]
         expect("times that three threads enter the mutex and leave it", len(found), 12)
         if found[0::2] != found[1::2]:
             fail(f"one thread entered the mutex before the other had left: {', '.join(entered)}")
+        what = "thread 1 unlocks, and locks again at once, while thread 2 waits; they enter as"
+        expect(what, [first, second], [2, 1])
 
 
 @pytest.mark.exercise("4.4", points=1, gate=True)

@@ -40,21 +40,25 @@ def test_msleep(lab):
 
 @pytest.mark.exercise("4.3", points=1, gate=True)
 def test_semaphore(lab):
-    """Two threads hand over to each other, in turn."""
+    """Two threads hand over to each other, in turn; and two wait for the same semaphore."""
     usually = (
         Usual(
             "every task waits",
             "semaphore_up does not call wait_wake_one, or that one marks the waiter and does not "
             "call sched_wake",
         ),
+        Usual(
+            "of two threads", "the count goes below 0: it is looked at before it is counted down"
+        ),
         "semaphore_down does not look again after its sleep",
     )
     then = "make replay TEST=test_semaphore, then: continue, Ctrl-C, waiting"
     with told(usually, then), threads(lab, SLEEP, "hand_over") as run:
-        found = run.answers()
+        *found, passed = run.answers()
         expect(
             "thread 9 is to run after each of 0, 1 and 2; they ran as", found, [0, 9, 1, 9, 2, 9]
         )
+        expect("how many of two threads semaphore_down lets go on, with no unit there", passed, 0)
 
 
 @pytest.mark.exercise("4.3", points=1)
@@ -103,14 +107,21 @@ def running_timers(run: Threads) -> list[int]:
 
 @pytest.mark.exercise("4.3", points=1)
 def test_timer_in_the_past(lab):
-    """A timer that starts itself again for a time that has passed is the next tick's."""
-    usually = "timers_expire goes on until no timer is due: with this one it would never end"
+    """A timer that starts itself again for a time that has passed is the next tick's; and of two
+    timers the one with the earlier deadline is the first, whichever was started first."""
+    usually = (
+        Usual("two timers", "timer_start does not keep the list in the order of deadlines"),
+        "timers_expire goes on until no timer is due: with this one it would never end",
+    )
     with told(usually, "read timer_start in kernel/task/timer.h"):
         with threads(lab, SLEEP, "timer_in_the_past") as run:
-            first, both = run.answers()
+            first, both, rung = run.answers()
         expect(
             "calls of a timer that always starts itself for a time in the past, at one tick",
             first,
             1,
         )
         expect("calls of it after two ticks", both, 2)
+        due = {0: "neither", 1: "the earlier", 2: "the later"}.get(rung, "both")
+        what = "which of two timers is called when the earlier one, started last, is due"
+        expect(what, due, "the earlier")

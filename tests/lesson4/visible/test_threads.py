@@ -6,9 +6,11 @@ are never freed, and what each switch counts and charges.
 
 from __future__ import annotations
 
+import struct
+
 import pytest
 
-from tests.lesson4.support import threads
+from tests.lesson4.support import Threads, threads
 from tests.support.told import Usual, expect, told
 
 TURNS = "tests/lesson4/threads/turns.c"
@@ -42,13 +44,34 @@ IN_GDB = "make LESSON=4 gdb, then: hbreak switch_to, continue, stepi 6, x/5xw $e
 
 @pytest.mark.exercise("4.1", points=1, gate=True)
 def test_two_threads_take_turns(lab):
-    """Each of two threads says its argument, and yields to the other one."""
+    """Each of two threads says its argument, and yields to the other one; and switch_to looks for
+    its own arguments on the stack, whatever its caller's registers have."""
     usually = (
         *COMMON,
+        Usual(
+            "on the way to the stack|EDI after switch_to",
+            "the arguments are looked for where they are before the pushes: [esp + 4], [esp + 8]",
+        ),
         "a register is not kept over switch_to, or the forged frame has EBX and ESI exchanged",
     )
     with told(usually, IN_GDB), threads(lab, TURNS, "take_turns", 2, 3, 7, 8) as run:
         expect("threads 7 and 8 yield to each other, and ran as", run.answers(), [7, 8, 7, 8, 7, 8])
+        switch_between_stacks(run)
+
+
+def switch_between_stacks(run: Threads) -> None:
+    """Each of these stacks has its own number in the words that switch_to pops; the first is the
+    one to switch to, and registers of the caller point to the others."""
+    guest, resume = run.guest, run.address("busy")
+    base = guest.registers()["esp"] - 0x800
+    stacks = [base + 0x40 * number for number in range(5)]
+    for number, place in enumerate(stacks):
+        guest.write(place, struct.pack("<6I", place + 4, *[number] * 4, resume))
+    guest.set(**dict(zip(("ebx", "esi", "edi", "ebp"), stacks[1:], strict=True)))
+    goal = "the stack that is switch_to's second argument"
+    guest.call("switch_to", base + 0x200, stacks[0], stop_at=(resume,), name=f"switch_to, {goal}")
+    what = "EDI after switch_to, by which words it is from stack 0, the second argument's"
+    expect(what, guest.registers()["edi"], 0)
 
 
 @pytest.mark.exercise("4.1", points=1, gate=True)
