@@ -406,8 +406,8 @@ class Guest:
         return self._failure(f"the machine ended before it reached {goal}; {self._last()}")
 
     def _last(self) -> str:
-        """What it said last, in words."""
-        lines = self.said().strip().splitlines()
+        """What it said last, in words; of our loader, which stops in the end, the reason."""
+        lines = self.said().strip().removesuffix("boot: stopped").strip().splitlines()
         return f"it said: {lines[-1]}" if lines else "it printed nothing"
 
     def _triple_fault(self) -> list[str]:

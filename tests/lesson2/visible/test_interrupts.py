@@ -22,9 +22,10 @@ from tests.lesson2.support import (
     go_round,
     run_recorded,
     stopped_at,
+    trap_frame,
 )
-from tests.support.remote import Guest
-from tests.support.told import expect, require, told
+from tests.support.remote import Guest, NotMapped
+from tests.support.told import Usual, expect, fail, require, told
 
 VECTORS, GATE_SIZE = 256, 8
 PAGE_FAULT = 14
@@ -61,6 +62,10 @@ def require_gate(machine: Guest, base: int, vector: int) -> None:
 def test_exceptions_are_reported(lab):
     """A page fault comes with the processor's error code, a division by zero without one."""
     usually = (
+        Usual(
+            r"vector \d{4,}",
+            "trap_dispatch does not get the address of the frame: push esp, then call",
+        ),
         "the stub pushes 0 where the processor pushes no error code, and nothing where it does",
         "the order of pushes is not that of struct trap_frame in kernel/cpu/trap.h, from its end",
     )
@@ -85,10 +90,22 @@ def report(lab: Lab, command: str, vector: int, sentence: str) -> None:
 def test_interrupts_return(lab):
     """The timer interrupts the kernel again and again, and it goes on as if nothing had been."""
     usually = (
-        "before IRET the stack is not as the processor left it: vector and error code are still "
-        "on it, or trap_dispatch's argument",
-        "registers are popped in the order in which they were pushed, and not the other way round",
-        "it ends with RET in place of IRET, which also pops CS and EFLAGS",
+        Usual(
+            "seen [01];",
+            "the frame's vector is not 32, so no EOI is sent: the vector is pushed after the error "
+            "code, or after the 0 that stands for one",
+        ),
+        Usual(
+            "exception 13",
+            "before IRET the stack is not as the processor left it: vector and error code are "
+            "still on it, or trap_dispatch's argument",
+        ),
+        Usual(
+            "exception 13",
+            "registers are popped in the order in which they were pushed, and not the other way "
+            "round",
+        ),
+        Usual("exception 6", "it ends with RET in place of IRET, which also pops CS and EFLAGS"),
     )
     with told(usually, IN_GDB):
         result, traps = run_recorded(lab, "probe work")
@@ -100,8 +117,19 @@ def test_interrupts_return(lab):
 
 @pytest.mark.exercise("2.3", points=1)
 def test_registers_come_back(lab):
-    """Code that loops finds every register, also the segment registers, as it was before a tick."""
+    """trap_dispatch finds every register of code that loops in the frame, also the segment
+    registers, and that code finds them as they were before a tick."""
     usually = (
+        Usual("address of a frame", "the frame's address is its argument: push esp, then call"),
+        Usual(
+            r"wrong places\n +where: ERROR_CODE",
+            "no 0 is pushed where the processor pushes no error code",
+        ),
+        Usual(
+            r"wrong places\n +where: (?!ERROR_CODE)",
+            "the field at the highest address is pushed first: the error code, the vector, DS, ES, "
+            "FS, GS, and then PUSHA's registers",
+        ),
         "pops are not in the opposite order of the pushes",
         "the handler's DS and ES are loaded before those of the interrupted code are pushed",
     )
@@ -111,11 +139,27 @@ def test_registers_come_back(lab):
         go_round(machine)
         machine.set(**values)
         machine.run_to("trap_dispatch", goal="the timer's interrupt")
+        pushed = values | {"vector": TIMER, "error_code": 0}
+        require_words(frame_of(machine), pushed, "struct trap_frame has words in wrong places")
         machine.run_to(LOOP, goal="the interrupted code, after the handler")
-        found = machine.registers()
-        wrong = [
-            f"{name.upper()}: expected {value:#x}, seen {found[name]:#x}"
-            for name, value in values.items()
-            if found[name] != value
-        ]
-        require(not wrong, "after an interrupt registers are not what they were", *wrong)
+        what = "after an interrupt registers are not what they were"
+        require_words(machine.registers(), values, what)
+
+
+def frame_of(machine: Guest) -> dict[str, int]:
+    """The words of the frame whose address trap_dispatch has got."""
+    try:
+        return trap_frame(machine)[1]
+    except NotMapped:
+        argument = machine.read_word(machine.registers()["esp"] + 4)
+        fail(f"trap_dispatch's argument: expected the address of a frame, seen {argument:#x}")
+
+
+def require_words(found: dict[str, int], expected: dict[str, int], message: str) -> None:
+    """Fails with the words, by name, that are not as expected."""
+    wrong = [
+        f"{name.upper()}: expected {value:#x}, seen {found[name]:#x}"
+        for name, value in expected.items()
+        if found[name] != value
+    ]
+    require(not wrong, message, *wrong)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.lesson2.support import KERNEL_BASE, stopped_at
 from tests.support.remote import NotMapped
-from tests.support.told import expect, fail, require, told
+from tests.support.told import Usual, expect, fail, require, told
 
 PAGING = 1 << 31  # of CR0
 PLACES = (0x100000, 0x500000)  # the kernel's beginning; and a place in the second large page
@@ -19,17 +19,24 @@ IN_GDB = "make gdb LESSON=2 BOOT=direct, then: hbreak enable_paging, continue, s
 
 @pytest.mark.exercise("2.5", points=1, gate=True)
 def test_kernel_runs_in_the_higher_half(lab):
-    """At kmain paging is on, and EIP is what the linker says: above 3 GiB."""
+    """At kmain paging is on, EIP is what the linker says, above 3 GiB, and EBX and EDX have come
+    through: what the loader said."""
     usually = (
+        Usual("after enable_paging", "enable_paging uses a register that is the caller's"),
         "the large page that the code is in must be mapped at 0, too, until it has jumped",
         "CR4.PSE (bit 4) is not set before CR0.PG: without it there are no large pages",
         "CR3 and EDI need the physical address of kernel_page_directory",
         "entry n of the directory is at byte 4 * n, and 3 GiB is entry 768",
     )
-    with told(usually, IN_GDB), stopped_at(lab, "kmain") as machine:
+    with told(usually, IN_GDB), stopped_at(lab, "enable_paging") as machine:
+        before = machine.registers()
+        machine.run_to("kmain", goal="kmain")
         registers = machine.dump()
         require(registers["CR0"] & PAGING, "CR0 bit 31 is clear at kmain: paging is not on")
         require(registers["EIP"] >= KERNEL_BASE, "kmain runs at its physical address")
+        arguments = machine.read_words(registers["ESP"] + 4, 2)
+        for name, seen in zip(("edx", "ebx"), arguments, strict=True):
+            expect(f"{name.upper()} after enable_paging", f"{seen:#x}", f"{before[name]:#x}")
 
 
 @pytest.mark.exercise("2.5", points=1, gate=True)

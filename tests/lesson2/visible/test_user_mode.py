@@ -1,7 +1,7 @@
 """Exercise 2.6: into ring 3, and back by an exception.
 
-Not looked at here, but by the graders: every register and flag of user mode, ports, and a stack
-that changes.
+Not looked at here, but by the graders: every register and flag of user mode, ports in pairs, and a
+stack that changes.
 """
 
 from __future__ import annotations
@@ -10,12 +10,31 @@ import pytest
 
 from labs.tools.grading.lab import Lab
 from labs.tools.machine.explain import VECTOR_NAMES
-from tests.lesson2.support import INTERRUPTS, Trap, run_recorded, user_exceptions
-from tests.support.told import expect, told
+from tests.lesson2.support import INTERRUPTS, USER_DATA, Trap, run_recorded, user_exceptions
+from tests.support.told import Usual, expect, told
 
 GENERAL_PROTECTION, PAGE_FAULT, INVALID_OPCODE = 13, 14, 6
 IN_GDB = "make gdb LESSON=2 BOOT=direct, then: tbreak user_enter, continue (type: probe nothing)"
+DATA_SEGMENTS = ("DS", "ES", "FS", "GS")
 USUALLY = (
+    Usual("EFLAGS.IF", "the EFLAGS that IRET gets have bit 9 clear: PUSHF delivers the kernel's"),
+    Usual(
+        "selector in",
+        "the data segment registers are not loaded with USER_DATA: IRET clears the kernel's",
+    ),
+    Usual(
+        "an allowed port",
+        "task_state_allow_port sets the port's bit: a set bit forbids, and a clear one allows",
+    ),
+    Usual(
+        "port that is not allowed",
+        "the map does not forbid each port: io_map_base leads to it, and all of it is 0xff",
+    ),
+    Usual("exception 6", "CS is the kernel's: the selector for IRET is USER_CODE"),
+    Usual(
+        "exception 8.*page fault at 0xf", "esp0 of the TSS is not set: the way back has no stack"
+    ),
+    Usual("exception 8.*page fault at 0x0", "ss0 of the TSS is not set: it is KERNEL_DATA"),
     "the words for IRET, the last one first, are: SS, ESP, EFLAGS, CS, EIP",
     "CS and SS are USER_CODE and USER_DATA: their two lowest bits are 3",
     "esp0 and ss0 of the TSS are not set, so the way back has no stack",
@@ -31,17 +50,26 @@ def test_ring_3_is_entered(lab):
         expect(what, listed(traps), named(INVALID_OPCODE, INVALID_OPCODE))
         flags = ["enabled" if trap.registers["EFL"] & INTERRUPTS else "disabled" for trap in traps]
         expect("interrupts (EFLAGS.IF) in user mode", flags[0], "enabled")
+        for name in DATA_SEGMENTS:
+            seen = f"{traps[0].registers[name]:#x}"
+            expect(f"selector in {name} in user mode", seen, f"{USER_DATA:#x}")
 
 
 @pytest.mark.exercise("2.6", points=1)
 def test_ring_3_is_held(lab):
-    """HLT and the kernel's memory are out of its reach."""
+    """HLT, the kernel's memory, and ports are out of its reach; but not a port that is allowed."""
     with told(USUALLY, IN_GDB):
-        traps = exceptions(lab, "probe hlt; probe read 0xc0100000")
+        traps = exceptions(
+            lab, "probe hlt; probe read 0xc0100000; probe in 0x60; allow 0x64; probe in 0x64"
+        )
         what = "exceptions in ring 3 that QEMU has seen in `probe hlt; probe read 0xc0100000`"
-        expect(what, listed(traps), named(GENERAL_PROTECTION, PAGE_FAULT))
-        codes = [trap.error_code for trap in traps]
+        expect(what, listed(traps[:2]), named(GENERAL_PROTECTION, PAGE_FAULT))
+        codes = [trap.error_code for trap in traps[:2]]
         expect("their error codes (5: user mode, a page that is present)", codes, [0, 5])
+        what = "exceptions in `probe in 0x60`, of a port that is not allowed"
+        expect(what, listed(traps[2:3]), named(GENERAL_PROTECTION))
+        what = "exceptions in `allow 0x64; probe in 0x64`, of an allowed port"
+        expect(what, listed(traps[3:]), named(INVALID_OPCODE))
 
 
 def exceptions(lab: Lab, script: str) -> list[Trap]:

@@ -16,6 +16,7 @@ long call4(long number, long a, long b, long c, long d);
 long call5(long number, long a, long b, long c, long d, long e);
 long call6(long number, long a, long b, long c, long d, long e, long f);
 long between(long number, long a, long b, long c, long d, long e, long f);
+long call_of_a_result(long number, long a);
 long in_a_loop(long number, long last);
 long receive(long number);
 long send(long number, long word);
@@ -76,6 +77,12 @@ long between(long number, long a, long b, long c, long d, long e, long f)
 	for (int i = 0; i < LIVE; i++)
 		changed += kept[i] != values[i];
 	return changed * 1000 + (first != second);
+}
+
+/* The first call's result is at once where the second one has an argument. */
+long call_of_a_result(long number, long a)
+{
+	return _syscall1(number, _syscall3(number, a, 0, 0));
 }
 
 /* Three calls in a loop, of which the first argument alone changes: a compiler keeps in registers

@@ -24,7 +24,8 @@ from tests.support.told import Usual, expect, fail, told
 COMMON = (
     Usual(
         "ended by signal 11",
-        "the way back is wrong: SYSEXIT takes EIP from EDX and ESP from ECX",
+        "the way back is wrong: SYSEXIT takes EIP from EDX, and ESP from ECX; the program's ESP is "
+        "what the stub has put into EBP",
     ),
     Usual(
         "general protection fault",

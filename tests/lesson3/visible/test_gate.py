@@ -28,8 +28,8 @@ CALLS = 512  # SYSCALL_LIMIT in kernel/syscall/syscall.h: numbers are 0 to 511
 COMMON = (
     Usual(
         "ended by signal 11",
-        "the gate's privilege level is not 3: INT 0x80 in user mode is then a general protection "
-        "fault, which ends the program by signal 11 (SIGSEGV)",
+        "the gate's privilege level is not 3, or its selector is not KERNEL_CODE: INT 0x80 in user "
+        "mode is then a general protection fault, which ends the program by signal 11 (SIGSEGV)",
     ),
     Usual(
         r"(?s)panicked.*where: \S*dispatch",

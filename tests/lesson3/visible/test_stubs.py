@@ -1,7 +1,7 @@
 """Exercise 3.2: C functions around INT 0x80.
 
 Not looked at here, but by the graders: "memory" among the clobbers (what fails without it depends
-on what the compiler does around the call), and the stub of six arguments.
+on what the compiler does around the call), and other ways to compile the stubs.
 """
 
 from __future__ import annotations
@@ -17,8 +17,15 @@ LEAST_ERROR = -4095  # Linux: results from -4095 to -1 are errors
 
 @pytest.mark.exercise("3.2", points=1, gate=True)
 def test_arguments_arrive(lab):
-    """None and three of them, in their registers, and the result comes back."""
+    """None to six of them, in their registers, and the result comes back, also where it is the
+    argument of another call."""
     usually = (
+        Usual("the result of another", 'the result is in EAX, and nowhere else: "=a"(result)'),
+        Usual(
+            "ebp expected",
+            "the sixth argument is in EBP, which no constraint names: the stub loads it, and gives "
+            "the program its own back",
+        ),
         Usual("makes call", 'the number is not put into EAX: "a"(number) among the inputs'),
         'a constraint names another register: "b", "c", "d", "S", "D" are the first five arguments',
     )
@@ -26,10 +33,17 @@ def test_arguments_arrive(lab):
     with told(usually, then), stubs(lab) as program:
         program.begin("call0", GETPID)
         expect("_syscall0(getpid) of process 1", program.end(), 1)
-        frame = program.begin("call3", NUMBER, 0x11, 0x22, 0x33)
-        expected = dict(zip(ARGUMENTS, (0x11, 0x22, 0x33), strict=False))
-        same(frame, expected, "the registers that _syscall3 calls with")
-        expect("_syscall3 of an unknown call (-ENOSYS)", signed(program.end()), -ENOSYS)
+        for count in range(1, len(ARGUMENTS) + 1):
+            arguments = [0x11 * number for number in range(1, count + 1)]
+            frame = program.begin(f"call{count}", NUMBER, *arguments)
+            expected = dict(zip(ARGUMENTS, arguments, strict=False))
+            same(frame, expected, f"the registers that _syscall{count} calls with")
+            what = f"_syscall{count} of an unknown call (-ENOSYS)"
+            expect(what, signed(program.end()), -ENOSYS)
+        program.begin("call_of_a_result", NUMBER, 0x11)
+        what = "the argument of a call that is the result of another (-ENOSYS)"
+        expect(what, signed(program.again()["ebx"]), -ENOSYS)
+        program.end()
 
 
 @pytest.mark.exercise("3.2", points=1, gate=True)

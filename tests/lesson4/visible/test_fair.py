@@ -24,7 +24,10 @@ ALONE, TOGETHER = 30, 20  # ticks
 @pytest.mark.exercise("4.6", points=1, gate=True)
 def test_equal_threads_take_turns(lab):
     """Three threads that use as much, and yield; and one that uses more between two others."""
-    usually = (*COMMON, "enqueue does not keep the queue in the order of virtual times")
+    usually = (
+        *COMMON,
+        "enqueue does not keep the queue in the order of virtual times, or charge adds nothing",
+    )
     with told(usually, HINT), threads(lab, FAIR, "in_turn") as run:
         found = run.answers()
         counts = [found.count(number) for number in (1, 2, 3)]
