@@ -49,12 +49,19 @@ class GdbStub:
         self.send(request)
         return self.receive(START_SECONDS)
 
-    def send(self, request: str) -> None:
-        """Sends a packet."""
-        self.sent.append(request)
-        data = request.encode()
-        self._stream.sendall(b"%s$%s#%02x" % (self._owed, data, sum(data) & 0xFF))
+    def send(self, *requests: str) -> None:
+        """Sends packets, all at once: each that waits for an answer costs two changes of tasks."""
+        self.sent += requests
+        packets = (each.encode() for each in requests)
+        data = (b"$%s#%02x" % (each, sum(each) & 0xFF) for each in packets)
+        self._stream.sendall(self._owed + b"".join(data))
         self._owed = b""
+
+    def start(self, *requests: str) -> list[str]:
+        """Sends packets, and one with which the guest goes on. Returns the answers to the former,
+        which the next packet has acknowledged: anything else would stop the guest."""
+        self.send(*requests, "c")
+        return [self._next(START_SECONDS) for _ in requests]
 
     def interrupt(self) -> str:
         """Makes the guest stand still, and returns why it does: it may have stopped before."""
@@ -63,8 +70,15 @@ class GdbStub:
         return self.receive(START_SECONDS)
 
     def receive(self, seconds: float) -> str:
-        """The next packet. Raises TimeoutError when QEMU has used up this much processor time, or
-        has had nothing to do for long: a busy host does not make a guest late."""
+        """The next packet, which is acknowledged. Raises TimeoutError when QEMU has used up this
+        much processor time, or has had nothing to do for long: a busy host does not make a guest
+        late."""
+        packet = self._next(seconds)
+        self._owed = b"+"
+        return packet
+
+    def _next(self, seconds: float) -> str:
+        """The same, not yet acknowledged."""
         idle, last, before = 0.0, time.monotonic(), None
         while not (match := PACKET.search(self._received)):
             if self._take():
@@ -77,7 +91,6 @@ class GdbStub:
             if busy - first > seconds or idle > IDLE_SECONDS:
                 raise TimeoutError
         self._received = self._received[match.end() :]
-        self._owed = b"+"
         return match[1].decode()
 
     def processor_seconds(self) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from labs.tools.machine.qemu_command import Config
@@ -42,3 +42,9 @@ def writes(address: int, data: bytes) -> Iterator[str]:
     for at in range(0, len(data), PIECE):
         piece = data[at : at + PIECE]
         yield f"M{address + at:x},{len(piece):x}:{piece.hex()}"
+
+
+def setting(registers: Iterable[int]) -> str:
+    """The packet that sets all registers of 32 bits, in QEMU's order."""
+    words = ((each & 0xFFFFFFFF).to_bytes(4, "little") for each in registers)
+    return "G" + b"".join(words).hex()

@@ -28,8 +28,11 @@ class Met:
         assert case in self._counts, f"nobody promises {case}"
         self._counts[case] += times
 
+    def lacks(self, least: int = 1) -> list[str]:
+        """The cases that were met less often than this, and how often."""
+        return [f"{case} ({n})" for case, n in self._counts.items() if n < least]
+
     def require(self, least: int = 1) -> None:
         """Each was met at least this many times. Raises TestsOwnFault."""
-        few = [f"{case} ({n})" for case, n in self._counts.items() if n < least]
-        if few:
+        if few := self.lacks(least):
             raise TestsOwnFault(f"the tests' own fault: not met, or too seldom: {', '.join(few)}")

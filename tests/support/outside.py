@@ -34,11 +34,30 @@ MASKS = (0x21, 0xA1)  # of the interrupt controllers
 OFTEN = ((0x43, 0x34), (0x40, 12), (0x40, 0))  # the PIT interrupts every 10 microseconds
 TEST = "the test"
 
+LINK = bytes.fromhex("ab 83c418 c3")  # STOSL; ADDL $24, %ESP; RET: keeps EAX, to the next call
+FRAME = 8 * WORD  # of a call in a chain: the function, LINK's place, six arguments
+RESULTS = TEXT_AREA - 0x4000
+
 Handler = Callable[..., int | None]
+Call = tuple[str | int, *tuple[int, ...]]
+
+
+def words_of(*values: int) -> bytes:
+    """Numbers as words of 32 bits."""
+    return struct.pack(f"<{len(values)}I", *(value & MASK for value in values))
 
 
 class Panicked(Exception):
     """The kernel was about to end with a panic; the text is its message."""
+
+
+def quiet(guest: Guest) -> None:
+    """No interrupt comes any more from a device. At each stop the guest's time goes on to the next
+    event of a device, which here is soon: the timer's, which nobody hears of."""
+    for port in MASKS:
+        guest.out8(port, 0xFF)
+    for port, value in OFTEN:
+        guest.out8(port, value)
 
 
 class Outside:
@@ -51,10 +70,10 @@ class Outside:
         self._now = guest.registers()  # from here on it calls
         self._places: dict[str, int] = {}
         self._pages: dict[int, int] = {}  # of stacks: where in the direct map they are
+        self._link = 0  # where the code is that leads from one call of a chain to the next
         self._served: dict[int, Handler] = {}
         self._watched: dict[int, Handler] = {}
-        for port in MASKS:
-            guest.out8(port, 0xFF)
+        quiet(guest)
 
     # Memory
 
@@ -123,11 +142,15 @@ class Outside:
              eax: int = 0) -> int:  # fmt: skip
         """Calls a function, with interrupts enabled or not, for the function `by` of the test.
         Returns EAX, which was `eax` before."""
-        before, back = self._now, self._begin(function, arguments, enabled, by, eax)
+        before = self._now
+        entry, stack, back = self._entry(function, arguments, enabled, by, eax)
         goal = f"the end of {self._words(function)}, which the test has called"
-        while (here := self.guest.go(CALL_SECONDS, goal)) != back:
-            self._stopped(here)
-        return self._end(before)
+        after = self.guest.leap(entry, stack, CALL_SECONDS, goal)
+        while after["eip"] != back:
+            self._stopped(after["eip"])
+            self.guest.go(CALL_SECONDS, goal)
+            after = self.guest.registers()
+        return self._end(before, after)
 
     def cost(
         self,
@@ -140,7 +163,9 @@ class Outside:
         """The same in steps, without functions of the test: how many instructions it takes, and
         EAX. Fails beyond `most`. `each` gets the registers before each of them."""
         before, count = self._now, 0
-        back = self._begin(function, arguments, enabled, TEST, 0)
+        entry, stack, back = self._entry(function, arguments, enabled, TEST, 0)
+        self._put(entry["esp"], stack)
+        self.guest.put(entry)
         while (now := self.guest.registers())["eip"] != back:
             if count == most:
                 fail(f"{self._words(function)}: expected at most {most} instructions, seen more")
@@ -148,7 +173,7 @@ class Outside:
                 each(now)
             self.guest.step()
             count += 1
-        return count, self._end(before)
+        return count, self._end(before, now)
 
     def price(self, nanoseconds: int, function: str, *arguments: int) -> tuple[int, int]:
         """The same for a function that takes many thousands of instructions, of so many nanoseconds
@@ -173,24 +198,48 @@ class Outside:
         words = self.name_of(function).split()
         return words[1].partition("+")[0] if len(words) > 1 else words[0]
 
-    def _begin(
+    def _entry(
         self, function: str | int, arguments: tuple[int, ...], enabled: int, by: str, eax: int
-    ) -> int:
-        """Everything but to run. Returns where the call comes back."""
+    ) -> tuple[dict[str, int], bytes, int]:
+        """The registers at a function's beginning, its stack, and where the call comes back."""
         back = self.place(by)
         stack = (self._now["esp"] - ROOM - WORD * len(arguments) & -16) - WORD
-        words = [word & MASK for word in (back, *arguments)]
-        self._put(stack, struct.pack(f"<{len(words)}I", *words))
         flags = ALWAYS_SET | (INTERRUPTS if enabled else 0)
         where = self.guest.address(function)
-        self.guest.put(self._now | {"esp": stack, "eip": where, "eflags": flags, "eax": eax})
-        return back
+        entry = self._now | {"esp": stack, "eip": where, "eflags": flags, "eax": eax}
+        return entry, words_of(back, *arguments), back
 
-    def _end(self, before: dict[str, int]) -> int:
-        after = self.guest.registers()
+    def _end(self, before: dict[str, int], after: dict[str, int]) -> int:
         self.enabled = int(after["eflags"] & INTERRUPTS > 0)
         self._now = before
         return after["eax"]
+
+    def chain(self, *calls: Call) -> list[int]:
+        """Calls functions one after the other, without a stop in between, with interrupts disabled.
+        Returns what each has returned. The guest has all their arguments from the beginning: let no
+        argument tell what an earlier one should return."""
+        if not calls:
+            return []
+        if not self._link:
+            self._link = self.place("the next call of the test") - APART // 2
+            self.guest.write(self._link, LINK)
+        before, back, results = self._now, self.place(TEST), RESULTS
+        frames = [
+            words_of(self.guest.address(name), self._link, *arguments) for name, *arguments in calls
+        ]
+        stack = b"".join(each.ljust(FRAME, b"\0") for each in frames) + words_of(back)
+        entry = before | {
+            "esp": (before["esp"] - ROOM - len(stack) & -16) - WORD,
+            "eip": self.guest.address(calls[0][0]),
+            "eflags": ALWAYS_SET,
+            "edi": results,
+        }
+        goal = f"the end of {self._words(calls[-1][0])}, which the test has called"
+        after = self.guest.leap(entry, stack[WORD:], CALL_SECONDS, goal)
+        if after["eip"] != back or self.guest.data(self._link, len(LINK)) != LINK:
+            fail(f"the kernel writes to memory that is not its own, or goes to {after['eip']:#x}")
+        self._end(before, after)
+        return list(self.words(results, len(calls)))
 
     # What the kernel calls
 

@@ -15,7 +15,6 @@ import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -35,8 +34,9 @@ from labs.tools.machine.result import Outcome
 from labs.tools.machine.symbols import KERNEL_BASE, Symbols, symbols_of
 from labs.tools.machine.work_folder import work_folder
 from tests.support.gdb_stub import GdbStub, StubGone
-from tests.support.guest_memory import PIECE, NotMapped, memory_of, place_of, writes
+from tests.support.guest_memory import PIECE, NotMapped, memory_of, place_of, setting, writes
 from tests.support.second_machine import logged
+from tests.support.segment import Segment
 from tests.support.standstill import describe, panic_details, standstill
 
 GENERAL = ("eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi", "eip", "eflags")
@@ -63,27 +63,6 @@ FLOOD = 16 << 10  # bytes of output: a kernel that does not come to an end says 
 SCRATCH = 0xC0040000
 SCRATCH_SIZE = 0x40000
 TEXT_AREA = SCRATCH + SCRATCH_SIZE - 0x10000
-
-
-@dataclass(frozen=True)
-class Segment:
-    """A segment register with its hidden half; limit is in bytes, attributes as in QEMU's dump:
-    bits 8 to 15 are the access byte, 20 to 23 the flags."""
-
-    selector: int
-    base: int
-    limit: int
-    attributes: int
-
-    @property
-    def access(self) -> int:
-        """The access byte: present, privilege, type."""
-        return self.attributes >> 8 & 0xFF
-
-    @property
-    def flags(self) -> int:
-        """Granularity, size, and two more."""
-        return self.attributes >> 20 & 0xF
 
 
 class Guest:
@@ -123,8 +102,8 @@ class Guest:
 
     def put(self, every: Mapping[str, int]) -> None:
         """Sets all of what registers() has."""
-        words, self._now = (every[name] & MASK for name in REGISTERS), None
-        answer = self._stub.ask("G" + struct.pack(f"<{len(REGISTERS)}I", *words).hex())
+        self._now = None
+        answer = self._stub.ask(setting(every[name] for name in REGISTERS))
         assert answer == "OK", f"QEMU does not set the registers: {answer}"
 
     def set_control(self, name: str, value: int) -> None:
@@ -276,11 +255,24 @@ class Guest:
             raise self._ended(goal)
         return here
 
-    def _continue(self, seconds: float, goal: str) -> str:
-        """Runs to a stop, and returns its signal."""
+    def leap(
+        self, every: Mapping[str, int], data: bytes, seconds: float, goal: str
+    ) -> dict[str, int]:
+        """Sets all registers, writes data to the stack's top, and runs to a breakpoint. Returns the
+        registers there."""
+        registers = setting(every[name] for name in REGISTERS)
+        signal = self._continue(seconds, goal, *writes(every["esp"], data), registers)
+        now = self.registers()
+        if signal != TRAP or now["eip"] not in self._breakpoints:
+            raise self._ended(goal)
+        return now
+
+    def _continue(self, seconds: float, goal: str, *before: str) -> str:
+        """Runs to a stop, and returns its signal. `before` are packets that come first."""
         self._now = None
-        self._stub.send("c")
         try:
+            answers = self._stub.start(*before)
+            assert set(answers) <= {"OK"}, f"QEMU does not set registers and memory: {answers}"
             left = MACHINE_SECONDS - self._stub.processor_seconds()
             signal = self._stop_within(min(seconds, left))
         except StubGone as gone:
