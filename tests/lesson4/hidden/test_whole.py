@@ -9,8 +9,10 @@ import pytest
 
 from tests.lesson1.picture import expect
 from tests.lesson3.support import with_files
-from tests.lesson4.support import program, threads
+from tests.lesson4.played import played
+from tests.lesson4.support import program
 
+SEMAPHORE = 8  # bytes
 WHOLE = "tests/lesson4/hidden/whole.c"
 
 
@@ -36,6 +38,20 @@ def test_pipe_of_three(lab, scheduler):
 @pytest.mark.exercise("4.0", points=1)
 def test_threads_sleep_and_wake(lab):
     """Threads of the kernel sleep, each for its time, and wake each other."""
-    with threads(lab, "tests/lesson4/hidden/sleep.c", "alarms", 3, 35, 5, 15) as run:
-        found = run.answers()
-    assert found[::2] == [1, 2, 0], f"sleeps of 35, 5 and 15 ms ended in this order: {found[::2]}"
+    found: list[int] = []
+    with played(lab) as play:
+        done = play.zeroed(SEMAPHORE)
+
+        def sleep_and_say(milliseconds: int):
+            yield "msleep", milliseconds
+            found.append(milliseconds)
+            yield "semaphore_up", done
+
+        def main():
+            play.fine_clock()
+            for milliseconds in (35, 5, 15):
+                yield from play.begin(sleep_and_say, milliseconds)
+            yield [("semaphore_down", done)] * 3
+
+        play.run(main())
+    assert found == [5, 15, 35], f"sleeps of 35, 5 and 15 ms ended in this order: {found}"
