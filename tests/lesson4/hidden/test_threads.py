@@ -1,37 +1,19 @@
-"""Exercise 4.1, hidden: the switch itself, first steps, ends, and what schedule does besides."""
+"""Exercise 4.1, hidden: the switch itself, first steps, and ends."""
 
 from __future__ import annotations
 
 import random
-from itertools import pairwise
 
 import pytest
 
-from tests.lesson3.support import steps_to
+from tests.lesson4.played import BACK, KEPT, SECONDS, STACK, played
 from tests.lesson4.search import search
-from tests.lesson4.support import (
-    ENDS,
-    IDLE,
-    INTERRUPTS,
-    PREEMPTED,
-    WORK_SCHEDULE,
-    WORK_TICK,
-    YIELDED,
-    Threads,
-    interrupt,
-    signed,
-    threads,
-)
+from tests.lesson4.support import INTERRUPTS
+from tests.lesson4.turns import YIELDS, turn
+from tests.support.outside import words_of
 
-TURNS = "tests/lesson4/threads/turns.c"
-SWITCH = "tests/lesson4/hidden/turns.c"
-YIELD_BUDGET, SWITCH_BUDGET = 300, 120  # instructions
-KERNEL_STACK = 8192
 FRAME_BYTES = 4 * 19
 SWITCH_FRAME_BYTES = 4 * 5
-TASK_LIMIT = 256
-STAMPS_PER_MS = 1_000_000
-CLASS = ("name", "join", "enqueue", "pick", "charge")  # of struct sched_class
 
 
 def random_words(lab, count: int) -> list[int]:
@@ -39,265 +21,187 @@ def random_words(lab, count: int) -> list[int]:
     return random.Random(lab.seed).sample(range(1 << 32), count)
 
 
-def stack_of_answer(run: Threads) -> int:
-    """Runs to the next answer; the ESP of the thread that gives it."""
-    run.guest.run_to(run.address("answer"), goal="the next answer of a thread")
-    return run.guest.registers()["esp"]
-
-
-@pytest.mark.exercise("4.1", points=2, gate=True)
+@pytest.mark.exercise("4.1", points=2, gate=True, once=True)
 def test_many_threads_take_turns(lab):
     """In the order in which they began, each with its own argument, again and again; and each on a
     stack of its own, where it was before."""
     seeded = random.Random(lab.seed)
-    count, rounds = seeded.randrange(3, 20), seeded.randrange(5, 30)
+    count, rounds = seeded.randrange(3, 20), seeded.randrange(3, 8)
     arguments = random_words(lab, count)
-    with threads(lab, TURNS, "take_turns", count, rounds, *arguments) as run:
-        stacks = [stack_of_answer(run) for _ in range(2 * count)]
-        found = run.answers()
-    assert len(set(stacks)) == count, f"{count} threads run on {len(set(stacks))} stacks"
-    assert stacks[count:] == stacks[:count], "a thread goes on where another one was"
+    found: list[int] = []
+    stacks: set[int] = set()
+    with played(lab) as play:
+
+        def thread(number: int):
+            stacks.add(play.player.now["esp"])
+            yield from turn(found, rounds)(number)
+
+        def main():
+            play.quiet()
+            for each in arguments:
+                yield from play.begin(thread, each)
+            yield from play.await_ends()
+
+        play.run(main())
     assert found == arguments * rounds, "the threads do not run in turn"
+    assert len(stacks) == count, f"{count} threads run on {len(stacks)} stacks"
 
 
-@pytest.mark.exercise("4.1", points=3, gate=True)
+@pytest.mark.exercise("4.1", points=3, gate=True, once=True)
 def test_registers_of_the_switch(lab):
     """switch_to alone, between two bare stacks: EBX, ESI, EDI, EBP and ESP are kept, and a forged
-    frame is taken word by word."""
-    values = random_words(lab, 8)
-    with threads(lab, SWITCH, "switch_registers", *values) as run:
-        found = run.answers()
-    names = ("EBX", "ESI", "EDI", "EBP")
-    for name, value, came in zip(names, values[:4], found[:4], strict=True):
-        assert came == value, f"{name} was {value:#x}, and is {came:#x} behind switch_to"
-    assert found[4] == 0, f"ESP has moved by {signed(found[4])}"
-    for name, value, came in zip(names, values[4:], found[5:9], strict=True):
-        assert came == value, f"the new stack has {value:#x} for {name}, which becomes {came:#x}"
-    assert found[9] == 0, f"the new stack's ESP is wrong by {signed(found[9])}"
+    frame is taken word by word. EAX, ECX and EDX have anything."""
+    values = random_words(lab, 14)
+    kept, forged, others = (dict(zip(KEPT, values[at:], strict=False)) for at in (0, 4, 8))
+    with played(lab) as play:
+        play.quiet()
+        guest, there = play.guest, play.function(play.spin)
+        here_task, there_task = play.zeroed(play.task["size"]), play.zeroed(play.task["size"])
+        frame = play.zeroed(0x400) + 0x300
+        words = words_of(*(forged[name] for name in ("edi", "esi", "ebx", "ebp")), there)
+        guest.put_data(frame, words)
+        play.set_word(there_task, frame)
+        before = guest.registers()
+        esp = before["esp"] - 0x200
+        any_values = {"eax": values[12], "ecx": values[13], "edx": values[12] ^ values[13]}
+        start = before | any_values | {"eip": guest.address("switch_to"), "eflags": 2}
+        first = guest.leap(
+            start | kept | {"esp": esp}, words_of(BACK, here_task, there_task), 6, "there"
+        )
+        assert first["eip"] == there, f"switch_to goes on at {first['eip']:#x}"
+        second_esp = first["esp"] - 0x40
+        stack = words_of(there, there_task, here_task)
+        second = guest.leap(start | others | {"esp": second_esp}, stack, SECONDS, "the first stack")
+        assert second["eip"] == BACK, f"switch_to comes back at {second['eip']:#x}"
+    for name in KEPT:
+        assert first[name] == forged[name], (
+            f"the new stack has {forged[name]:#x} for {name.upper()}, and {first[name]:#x} comes"
+        )
+        assert second[name] == kept[name], (
+            f"{name.upper()} was {kept[name]:#x}, and is {second[name]:#x} behind switch_to"
+        )
+    assert first["esp"] == frame + SWITCH_FRAME_BYTES, "the new stack's ESP is wrong"
+    assert second["esp"] == esp + 4, f"ESP has moved by {second['esp'] - esp - 4}"
 
 
-@pytest.mark.exercise("4.1", points=2)
+@pytest.mark.exercise("4.1", points=2, once=True)
 def test_first_steps(lab):
     """At a thread's first instruction: its argument, an aligned stack of its own near its top, no
     caller, interrupts enabled although its maker had them off."""
     argument = random_words(lab, 1)[0]
-    with threads(lab, SWITCH, "first_steps", argument) as run:
-        makers, esp, ebp, eflags, found, low, high, frame, name = run.answers()
-    assert not makers, "its maker had interrupts disabled, and has them on behind kthread_create"
-    assert found == argument
-    assert name.to_bytes(4, "little") == b"test", "the thread does not have the name that was given"
+    born: dict[str, int] = {}
+    with played(lab) as play:
+
+        def newborn(number: int):
+            born.update(play.player.begun, argument=number)
+            yield from ()
+
+        def main():
+            play.quiet()
+            play.interrupts(False)
+            task = yield from play.begin(newborn, argument)
+            assert not play.are_enabled, (
+                "its maker had interrupts disabled, and has them on behind kthread_create"
+            )
+            born.update(low=play.stack_of(task), frame=play.of(task, "esp"))
+            name = play.guest.data(task + play.task["name"], 4)
+            assert name == b"test", "the thread does not have the name that was given"
+            yield from play.await_ends()
+
+        play.run(main())
+    low, esp = born["low"], born["esp"]
+    high = low + STACK
+    assert born["argument"] == argument
     assert low <= esp < high, f"ESP is {esp:#x}, and the stack {low:#x} to {high:#x}"
     assert esp >= high - FRAME_BYTES - 64, f"{high - esp} bytes of the stack are used already"
     assert (esp + 4) % 16 == 0, f"ESP is {esp:#x}: the argument must lie at a multiple of 16"
-    assert ebp == 0, f"EBP is {ebp:#x}: the chain of callers has no end"
-    assert frame == high - FRAME_BYTES - SWITCH_FRAME_BYTES, (
-        f"its first switch frame is {high - frame} bytes below the stack's end: not directly below "
-        "the trap frame"
+    assert born["ebp"] == 0, f"EBP is {born['ebp']:#x}: the chain of callers has no end"
+    assert born["frame"] == high - FRAME_BYTES - SWITCH_FRAME_BYTES, (
+        f"its first switch frame is {high - born['frame']} bytes below the stack's end: not "
+        "directly below the trap frame"
     )
-    assert eflags & INTERRUPTS, "interrupts are disabled"
+    assert born["eflags"] & INTERRUPTS, "interrupts are disabled"
 
 
-@pytest.mark.exercise("4.1", points=2)
-def test_ten_thousand_lives(lab):
-    """Threads begin and end, by return and by kthread_exit: no task and no page is lost."""
-    count, at_a_time = (10_000, 8) if lab.mode == "icount" else (1_000, 8)
-    with threads(lab, SWITCH, "many_lives", count, at_a_time) as run:
-        tasks, pages, tasks_after, pages_after = run.answers()
-    assert tasks_after == tasks
-    assert pages_after == pages, f"{pages - pages_after} pages are lost after {count} threads"
+@pytest.mark.exercise("4.1", points=2, once=True)
+def test_thousands_of_lives(lab):
+    """Threads begin and end, by return and by kthread_exit: no task and no page is lost. What they
+    run are functions of the kernel's."""
+    rounds, at_a_time = 250, 8
+    with played(lab) as play:
+        places = [play.guest.address(each) for each in ("yield", "kthread_exit")]
+
+        def main():
+            play.quiet()
+            name = play.guest.text("life")
+            creates = [("kthread_create", name, places[n % 2], n) for n in range(at_a_time)]
+            lives = [*creates, *YIELDS[:4]]
+            yield lives
+            tasks, pages = play.word("task_count"), (yield "page_free_count")
+            for _ in range(rounds):
+                yield lives
+            assert play.word("task_count") == tasks
+            lost = pages - (yield "page_free_count")
+            assert lost == 0, f"{lost} pages are lost after {rounds * at_a_time} threads"
+
+        play.run(main())
 
 
-@pytest.mark.exercise("4.1", points=2)
+@pytest.mark.exercise("4.1", points=2, once=True)
 def test_new_thread_behind_the_end(lab):
     """A thread that runs for the first time frees what the one before could not free itself."""
-    with threads(lab, SWITCH, "new_after_end") as run:
-        run.guest.run_to("kernel_stack_destroy")
-        flags = run.guest.registers()["eflags"]
-        before, *inside, after = run.answers()
-    assert not flags & INTERRUPTS, "interrupts are enabled before the new thread frees what is left"
-    # Two begin. The first one ends as the second begins, which has a child, and so on.
-    assert after == before, f"{after - before} tasks are left over"
-    assert inside == [before + 2, before + 1], f"the threads saw {inside} tasks, before {before}"
+    counts: list[int] = []
+    flags: list[int] = []
+    with played(lab) as play:
+
+        def last_look(_argument: int):
+            counts.append(play.word("task_count"))
+            yield from ()
+
+        def end_after_a_child(_argument: int):
+            yield from play.begin(last_look)
+
+        def main():
+            play.quiet()
+            play.preempt_disable()
+            before = play.word("task_count")
+            yield from play.begin(end_after_a_child)
+            yield from play.begin(last_look)
+            yield YIELDS
+            # Two begin. The first one ends as the second begins, which has a child, and so on.
+            assert counts == [before + 2, before + 1], f"the threads saw {counts} tasks"
+            after = play.word("task_count")
+            assert after == before, f"{after - before} tasks are left over"
+
+        with play.watching(kernel_stack_destroy=lambda now: flags.append(now["eflags"])):
+            play.run(main())
+    assert flags, "no stack is freed"
+    assert not flags[0] & INTERRUPTS, "interrupts are enabled before the new thread frees"
 
 
-@pytest.mark.exercise("4.1", points=2)
+@pytest.mark.exercise("4.1", points=2, once=True)
 def test_stack_is_freed_by_another(lab):
     """No stack is freed while ESP is in it."""
-    with threads(lab, TURNS, "end_and_go_on") as run:
-        for _ in range(3):
-            run.guest.run_to("kernel_stack_destroy")
-            esp = run.guest.registers()["esp"]
-            stack = run.guest.read_word(esp + 4)
-            assert not stack <= esp < stack + KERNEL_STACK, "a thread frees the stack it stands on"
-        run.finish()
+    freed: list[int] = []
+    with played(lab) as play:
 
+        def look(now: dict[str, int]) -> None:
+            stack = play.guest.read_word(now["esp"] + 4)
+            assert not stack <= now["esp"] < stack + STACK, "a thread frees the stack it stands on"
+            freed.append(stack)
 
-@pytest.mark.exercise("4.1", points=2)
-def test_idle_task_competes_with_nobody(lab):
-    """While threads are ready the idle task never runs; while all sleep, nobody else does."""
-    with threads(lab, SWITCH, "beside_the_idle_task") as run:
-        begin, busy, ended, slept = (each - run.first_change for each in run.answers())
-        record = run.changes()
-    crowd = [change for change in record if change.after == IDLE]
-    assert slept - ended >= 2, "the first thread did not sleep"
-    late = record[-(slept - ended) :]
-    assert crowd, "the idle task has never run"
-    assert all(change in late for change in crowd), "the idle task runs while others are ready"
-    assert {change.after for change in late} <= {IDLE, 1}
-    assert busy - begin > 100, "the two threads did not take turns"
+        def end_by_call(_argument: int):
+            yield "kthread_exit"
 
+        def main():
+            play.quiet()
+            for thread in (turn([], 0), end_by_call, turn([], 0)):
+                yield from play.begin(thread)
+            yield YIELDS
 
-@pytest.mark.exercise("4.1", points=2)
-def test_accounts(lab):
-    """Each thread pays for its own time, and switches are counted; nobody was pre-empted."""
-    seeded = random.Random(lab.seed)
-    work = [seeded.randrange(STAMPS_PER_MS, 5 * STAMPS_PER_MS) for _ in range(3)]
-    with threads(lab, SWITCH, "accounts", *work) as run:
-        found = run.answers()
-    for index, stamps in enumerate(work):
-        total, switches, preemptions = found[3 * index : 3 * index + 3]
-        most = 4.4 * stamps + STAMPS_PER_MS // 2
-        assert 4 * stamps <= total <= most, (
-            f"a thread that used {4 * stamps} time stamps has {total} on its account"
-        )
-        assert switches == 5, f"it got the processor 5 times, and {switches} are counted"
-        assert preemptions == 0
-
-
-@pytest.mark.exercise("4.1", points=1)
-def test_no_gap_between_accounts(lab):
-    """Of the time in which two threads take turns, one of them pays for every cycle."""
-    with threads(lab, SWITCH, "no_gap") as run:
-        passed, paid = run.answers()
-    assert paid == passed, f"{passed} time stamps have passed, and {paid} are on accounts"
-
-
-@pytest.mark.exercise("4.1", points=1)
-def test_who_is_pre_empted(lab):
-    """A pre-emption is counted for the one that was, and not for the one that comes; the record
-    says why each of them lost the processor."""
-    with threads(lab, SWITCH, "who_is_pre_empted") as run:
-        found = run.answers()
-        record = run.changes()
-    assert found == [1, 0], f"one was pre-empted, the next one not; {found} are counted"
-    reasons = {}
-    for change in record:
-        reasons.setdefault(change.before, []).append(change.reason)
-    one, other = sorted(set(reasons) - {IDLE, 1})
-    told = (reasons[one], reasons[other])
-    assert told == ([PREEMPTED, ENDS], [YIELDED, ENDS]), f"the reasons in the record: {told}"
-
-
-@pytest.mark.exercise("4.1", points=1)
-def test_interrupt_flag_is_each_threads_own(lab):
-    """Behind yield it is as it was before, whatever the others had."""
-    with threads(lab, SWITCH, "flags") as run:
-        found = [bool(word & INTERRUPTS) for word in run.answers()]
-    assert found == [False, False, True, True]
-
-
-@pytest.mark.exercise("4.1", points=1)
-def test_alone(lab):
-    """schedule without anybody else: the task goes on, nothing is recorded or counted, and the
-    request for a change is done."""
-    with threads(lab, SWITCH, "alone") as run:
-        request, records, switches, preemptions, is_ready = run.answers()
-    assert request == 0, "WORK_SCHEDULE is still there after schedule, for a task that is alone"
-    assert records == 0, f"{records} changes from a task to itself are recorded"
-    assert switches == 0, f"a task alone got the processor from itself {switches} times"
-    assert preemptions == 0, f"a task alone has been pre-empted by itself {preemptions} times"
-    assert is_ready, "the task is not ready any more"
-
-
-@pytest.mark.exercise("4.1", points=1)
-def test_request_is_done(lab):
-    """WORK_SCHEDULE is cleared by the change that it asked for, whoever made it; and nothing else
-    that is to be done."""
-    with threads(lab, SWITCH, "clears_the_request") as run:
-        found = run.answers()
-    assert not any(word & WORK_SCHEDULE for word in found), "WORK_SCHEDULE is still there"
-    assert found == [0, WORK_TICK], "a tick that is to be counted is forgotten"
-
-
-@pytest.mark.exercise("4.1", points=1)
-def test_order_of_a_change(lab):
-    """Who runs pays before it is queued: its time decides about its place. And the next one is
-    loaded before the switch, with everything that belongs to it."""
-    with threads(lab, SWITCH, "for_ever") as run:
-        guest = run.guest
-        functions = guest.read_words(guest.read_word(guest.address("sched_class")), len(CLASS))
-        steps = dict(zip(functions, CLASS, strict=True))
-        places = {at: name for at, name in steps.items() if name in ("charge", "enqueue", "pick")}
-        places |= {guest.address(name): name for name in ("task_load", "switch_to")}
-        at_yield(run)
-        order = [places[guest.run_to(*places, goal="the next step of a change")] for _ in places]
-        to, current = guest.read_word(guest.registers()["esp"] + 8), guest.address("current")
-        is_current = guest.read_word(current) == to
-    assert order == ["charge", "enqueue", "pick", "task_load", "switch_to"], (
-        f"the steps of a change are {', '.join(order)}"
-    )
-    assert is_current, "at switch_to `current` is not the task that comes"
-
-
-@pytest.mark.exercise("4.1", points=1)
-def test_record(lab):
-    """Every change is recorded: from whom, to whom, why, in the order of time."""
-    count, rounds = 3, 4
-    with threads(lab, TURNS, "take_turns", count, rounds, 1, 2, 3) as run:
-        run.finish()
-        record = run.changes()
-    for one, next_one in pairwise(record):
-        assert one.after == next_one.before, "a change is missing in the record"
-        assert one.stamp <= next_one.stamp
-    pids = sorted({change.after for change in record} - {1})
-    assert len(pids) == count
-    turns = [change.after for change in record if change.after != 1]
-    assert turns == pids * (rounds + 1)
-    assert {change.reason for change in record[: count * rounds]} == {YIELDED}
-
-
-@pytest.mark.exercise("4.1", points=1)
-def test_no_memory(lab):
-    """kthread_create returns NULL when there is no room, and pre-emption is as it was before."""
-    with threads(lab, SWITCH, "no_memory") as run:
-        count, preempt_count, works_again = run.answers()
-    assert 100 < count < TASK_LIMIT
-    assert preempt_count == 0, "preempt_count has changed"
-    assert works_again
-
-
-@pytest.mark.exercise("4.1", points=1)
-def test_creation_is_not_interrupted(lab):
-    """A tick in the middle of kthread_create changes no tasks: half a task stands in the lists."""
-    with threads(lab, SWITCH, "create_twice") as run:
-        for _ in range(2):
-            run.guest.run_to("kernel_stack_create")
-        now = run.guest.registers()
-        if now["eflags"] & INTERRUPTS:
-            home = run.guest.read_word(now["esp"])
-            interrupt(run.guest)
-            reached = run.guest.run_to(home, "switch_to", goal="the end of kernel_stack_create")
-            assert reached == home, "another task runs while a thread is being made"
-
-
-@pytest.mark.exercise("4.1", points=2)
-def test_price(lab):
-    """yield has a limit, and so has the switch itself: from task_load in one thread to the return
-    of yield in the other."""
-    with threads(lab, SWITCH, "for_ever") as run:
-        *_, home, other_home = [at_yield(run) for _ in range(8)]
-        whole = steps_to(run.guest, home, 4 * YIELD_BUDGET)
-        at_yield(run)
-        run.guest.run_to("task_load")
-        switch = steps_to(run.guest, other_home, 4 * SWITCH_BUDGET)
-    assert len(whole) <= YIELD_BUDGET, f"yield takes {len(whole)} instructions"
-    assert len(switch) <= SWITCH_BUDGET, f"the switch takes {len(switch)} instructions"
-
-
-def at_yield(run: Threads) -> int:
-    """Runs to the next call of yield, and returns where it will return to."""
-    run.guest.run_to("yield")
-    return run.guest.read_word(run.guest.registers()["esp"])
+        with play.watching(kernel_stack_destroy=look):
+            play.run(main())
+    assert len(freed) == 3, f"of three stacks {len(freed)} are freed"
 
 
 @pytest.mark.exercise("4.1", points=2, once=True)
