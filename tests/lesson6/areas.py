@@ -32,6 +32,7 @@ CASES = (
     *("a cut in the middle of an area", "a change over several areas"),
     *("three areas become one", "neighbours whose pages do not continue stay apart"),
     *("no memory for an area", "pages go with what is cut", "pages lose a right"),
+    *("what is put over another continues the area below", "and the one above", "and both"),
 )
 AreaRow = tuple[int, int, int, int, int]  # start, end, flags, object, index
 
@@ -366,6 +367,9 @@ def first_operations(random: Random) -> Iterator[Operation]:
     yield Operation(PUT, at[12], at[14], 3, of, index + 10)
     yield Operation(CUT, at[20], at[22])
     yield Operation(PUT, at[20], at[22], 3, of, index + 17)
+    for low, high in ((25, 30), (2, 5), (14, 18)):  # with what is below, above, and both
+        yield Operation(PUT, at[low], at[high], 1)
+        yield Operation(PUT, at[low], at[high], 3, of, index + low - 2)
     yield Operation(PUT, at[10], at[25], 1, fails=1)
     yield Operation(PUT, at[10], at[25], 1)
     yield Operation(CUT, at[0], at[39])
@@ -435,6 +439,12 @@ def note(met: Met, each: Operation, before: Model, after: Model) -> None:
     met("pages lose a right", each.what == PROTECT and lost)
     if each.what == PUT and not touched and len(new) == len(old) - 1:
         met("three areas become one")
+    here = next((row for row in new if row[0] <= each.start < row[1]), (0, 0))
+    below, above = here[0] < each.start, here[1] > each.end
+    over = each.what == PUT and len(touched) > 0
+    met("what is put over another continues the area below", over and below and not above)
+    met("and the one above", over and above and not below)
+    met("and both", over and below and above)
     sides = before.pages.get(each.start - PAGE), after.pages.get(each.start)
     if each.what == PUT and all(sides) and each.object and sides[0].object == each.object:
         same = sides[0].flags == sides[1].flags and not continues(*sides)

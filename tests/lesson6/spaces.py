@@ -58,6 +58,16 @@ class Spaces(Calls):
         """Calls a function of the kernel."""
         return self.kernel.call(name, *arguments, enabled=enabled)
 
+    def limit_stacks(self, limit: int) -> bool:
+        """From here on a program's stack may have so many bytes, as if it had set that limit.
+        False: this kernel has no limits that a program sets."""
+        try:
+            place = self.guest.address("stack_limit")
+        except KeyError:
+            return False
+        self.kernel.serve(place, lambda *_: limit)
+        return True
+
     def room(self, size: int) -> int:
         """Memory for a structure that is all zeros."""
         place = self._room

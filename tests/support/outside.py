@@ -31,7 +31,7 @@ PRESENT, LARGE = 0x01, 0x80  # of an entry
 PANIC_ROOM = 400  # bytes of a panic's message
 MOST_STEPS = 5000
 MASKS = (0x21, 0xA1)  # of the interrupt controllers
-OFTEN = ((0x43, 0x34), (0x40, 12), (0x40, 0))  # the PIT interrupts every 10 microseconds
+OFTEN = ((0x43, 0x34), (0x40, 4), (0x40, 0))  # the PIT interrupts every 3 microseconds
 TEST = "the test"
 
 LINK = bytes.fromhex("ab 83c418 c3")  # STOSL; ADDL $24, %ESP; RET: keeps EAX, to the next call
@@ -177,7 +177,7 @@ class Outside:
 
     def price(self, nanoseconds: int, function: str, *arguments: int) -> tuple[int, int]:
         """The same for a function that takes many thousands of instructions, of so many nanoseconds
-        of QEMU's clock each: how many it takes, two thousand more at most, and EAX. The PM timer,
+        of QEMU's clock each: how many it takes, some hundreds more at most, and EAX. The PM timer,
         which no guest can set, is asked by QEMU's monitor while the guest stands still. When the
         guest stops, QEMU's clock goes on to what it waits for next: that is the PIT, very soon. A
         kernel that makes the PIT slower makes itself dearer."""

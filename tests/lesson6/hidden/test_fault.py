@@ -3,8 +3,6 @@ memory, fault-around, and the kernel's own faults."""
 
 from __future__ import annotations
 
-import struct
-
 import pytest
 
 from labs.tools.machine.symbols import KERNEL_BASE
@@ -91,6 +89,21 @@ def test_how_far_a_stack_grows(lab, write):
             expect("entries after that", list(seen), wanted)
             clear(run, space)
             run.call("page_directory_destroy", run.guest.read_word(space))
+
+
+@pytest.mark.exercise("6.3", points=1, once=True)
+@pytest.mark.parametrize("limit", [1 << 20, 24 << 20])
+def test_limit_that_a_program_has_set(lab, limit):
+    """A stack grows as far as its program allows, which is less than usual, or more."""
+    lowest = STACK_END - limit
+    with outside(lab, Faults, START) as run:
+        if not run.limit_stacks(limit):
+            pytest.skip("no program sets a limit: that is breadth")
+        space = run.begin()
+        run.put_area(space, FIRST, STACK_END, 3 | STACK)
+        for address, expected in ((lowest - 1, "-EFAULT"), (lowest, "0")):
+            what = f"{in_words(address, True)}, with a stack of at most {limit:#x} bytes, returns"
+            expect(what, fault(run, space, address, True), expected)
 
 
 @pytest.mark.exercise("6.3", points=2, once=True)
@@ -394,13 +407,12 @@ def test_around_is_chosen(lab):
     """fault_around_bytes says how much: a page, or 256 KiB; an object without peek: a page; a
     write: a page."""
     with outside(lab, Faults, START) as run:
-        place = run.guest.address("fault_around_bytes")
         for pages, most in ((1, 1), (4, 4), (64, 38)):
-            run.guest.write(place, struct.pack("<I", pages * PAGE))
+            run.kernel.set_word("fault_around_bytes", pages * PAGE)
             found = len(around(run, 1, 39, 0, 20))
             if not max(1, most // 2) <= found <= most:
                 fail(f"fault_around_bytes of {pages} pages: {found} entries, of at most {most}")
-        run.guest.write(place, struct.pack("<I", AROUND * PAGE))
+        run.kernel.set_word("fault_around_bytes", AROUND * PAGE)
         space = run.begin(with_peek=False)
         run.put(space, 0, 30, 1, of=1)
         require_fault(run, space, BASE + 9 * PAGE, write=False)

@@ -46,6 +46,7 @@ CASES = (
     *("more than 32 pages are unmapped", "more than 32 pages are copied"),
     *("more than 32 pages lose a right", "a range over a border of tables"),
     *("a hidden page is unmapped", "a hidden page is copied", "a page of two spaces is unmapped"),
+    "read-only pages may be written to again, by their area",
 )
 MOST_EMPTY = 150_000  # instructions for 3 GiB with two tables
 
@@ -100,7 +101,8 @@ class Model:
         yield self.copy(0, (start, end))
         hidden = start + self.random.randrange(1, DENSE - 1) * PAGE
         yield self.protect(1, (hidden, hidden + PAGE), 0)
-        yield self.protect(0, (start, end), READABLE)
+        for kind in (READABLE, READABLE | WRITABLE):
+            yield self.protect(0, (start, end), kind)
         yield self.unmap(0, (start + PAGE, end - PAGE))
         yield self.copy(1, (start + PAGE, end - PAGE))
         yield self.unmap(1, (start, end))
@@ -150,6 +152,9 @@ class Model:
         self.note(number, start, end, "lose a right")
         chosen = self.random.choice([0, READABLE, READABLE | WRITABLE, 4])
         protection = chosen if kind is None else kind
+        old = [entry for at, entry in self.models[number].items() if start <= at < end]
+        back = protection & WRITABLE and any(not entry & WRITE for entry in old)
+        self.met("read-only pages may be written to again, by their area", bool(back))
         self.run.call("page_protect_range", self.spaces[number], start, end, protection)
         for address, entry in self.models[number].items():
             if start <= address < end:
