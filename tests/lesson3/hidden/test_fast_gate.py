@@ -212,7 +212,7 @@ def test_stack_pointer_that_lies(lab):
         caller.prepare(GETPID, (), eip=FAST, ebp=KERNEL_BASE)
         work = caller.guest.address("trap_return_work")
         caller.guest.run_to("sysenter_entry")
-        caller.guest.write(work, struct.pack("<I", 1 << 8))
+        caller.guest.write(work, struct.pack("<I", 1 << 31))
         reached = caller.guest.run_to("trap_return", home)
         assert reached == "trap_return", "a call that is refused comes back, and work was not done"
         caller.guest.write(work, bytes(4))
@@ -265,7 +265,7 @@ def test_work_before_the_way_back(lab):
         guest = caller.guest
         work = guest.address("trap_return_work")
         caller.stop_in_shared_call("syscall_dispatch", GETPID, 1, 2, 3, 4, 5, 6)
-        guest.write(work, struct.pack("<I", 1 << 8))
+        guest.write(work, struct.pack("<I", 1 << 31))
         reached = guest.run_to("trap_return", AFTER_GATE)
         assert reached == "trap_return", "back in ring 3, and the work was not done"
         assert not guest.registers()["eflags"] & INTERRUPTS, "the look and the way are not one"

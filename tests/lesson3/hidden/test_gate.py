@@ -198,15 +198,15 @@ def spoil_argument(guest) -> None:
 
 @pytest.mark.exercise("3.1", points=2)
 def test_work_before_the_way_back(lab):
-    """While there is work, trap_return is called with the frame: each time anew, until there is
-    none."""
+    """While there is work, in any of 32 bits, trap_return is called with the frame: each time anew,
+    until there is none."""
     with ring3(lab) as caller:
         guest = caller.guest
         frame = caller.stop_in_call(GETPID)
         spoil_argument(guest)
         work = guest.address("trap_return_work")
-        guest.write(work, struct.pack("<I", 1 << 8))
-        for _ in range(3):
+        for bit in (8, 16, 31):
+            guest.write(work, struct.pack("<I", 1 << bit))
             reached = guest.run_to("trap_return", AFTER_GATE)
             assert reached == "trap_return", "back in ring 3, and the work was not done"
             assert caller.frame()["address"] == frame["address"]
