@@ -29,7 +29,8 @@ static struct pool met_pool = POOL_INITIALIZER(struct met);
 
 static struct met *all_met;
 
-/* Makes the missing directories above the name. */
+/* Makes the missing directories above the name, for archives that leave them out: each '/' ends the
+ * name of one for a moment. What is there already stays as it is. */
 static int make_parents(struct cpio *archive)
 {
 	for (char *at = archive->name; *at; at++) {
@@ -85,7 +86,7 @@ static int remember(const struct cpio_header *header, struct inode *inode)
 	return 0;
 }
 
-/* The files live on by their names. */
+/* The files live on by their names. The references that find_met needed go here. */
 static void forget_all(void)
 {
 	while (all_met) {

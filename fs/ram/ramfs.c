@@ -88,7 +88,8 @@ static void ramfs_forget(struct inode *inode)
 	pool_free(&inodes, inode);
 }
 
-/* The limit is set once: files may fill half of the memory, and programs have the rest. */
+/* The limit is set once: files may fill half of the memory, and programs have the rest. tmpfs(5)
+ * has the same default, for each file system; here it is for all together. */
 struct inode *ramfs_create_root(void)
 {
 	struct ramfs_inode *root = ramfs_make_inode(S_IFDIR | 0755, filesystem_number());
@@ -156,7 +157,8 @@ static void add_entry(struct ramfs_inode *directory, struct ramfs_entry *entry,
 
 /* ---- operations ---- */
 
-/* ".." is not in the list: a directory knows its parent. The root is its own. */
+/* ".." is not in the list: a directory knows its parent. The root is its own, and a mount's root is
+ * passed by fs/vfs, which goes on where it is mounted. */
 static int ramfs_lookup(struct inode *directory, const struct name *name, struct inode **found)
 {
 	struct ramfs_inode *ram = ramfs_inode(directory);
@@ -249,7 +251,7 @@ static struct ramfs_entry *remove_entry(struct ramfs_inode *directory, const str
 	return entry;
 }
 
-/* A name of the inode is gone. A directory has but one. */
+/* A name of the inode is gone. A directory has but one, and its own "." and ".." end with it. */
 static void drop_link(struct ramfs_inode *inode)
 {
 	if (inode_is(&inode->inode, S_IFDIR)) {

@@ -136,7 +136,8 @@ int ramfs_truncate(struct inode *inode, uint64_t size)
 	return 0;
 }
 
-/* Begins and ends the use of a page, or of none. */
+/* Begins and ends the use of a page, or of none: while it is used, cutting the file takes it out of
+ * the file and does not free it. */
 static uint8_t *page_use(void *page)
 {
 	if (page && ramfs_page_hold)

@@ -12,7 +12,7 @@
 #include "mm/memory_map.h"
 #include "mm/page_alloc.h"
 
-/* "755": a mode in octal digits, or 0. */
+/* "755": a mode in octal digits; 0 for anything else, and that is refused. */
 static uint32_t mode_of_option(const char *text)
 {
 	uint32_t mode = 0;

@@ -56,7 +56,8 @@ static void make_devices(void)
 	}
 }
 
-/* Paths in /dev for a program's own descriptors. */
+/* Paths in /dev for a program's own descriptors: POSIX does not ask for them, shells and scripts
+ * do. They lead to /proc, which may be mounted later. */
 static void link_descriptors(void)
 {
 	vfs_symlink(path_root(), "/dev/fd", "/proc/self/fd");

@@ -37,6 +37,15 @@
 
 /* ---- waitid ---- */
 
+/* A child has news when it ends, stops or goes on. waitpid and waitid fetch it; each piece of news
+ * is told once, unless WNOWAIT leaves it there.
+ *
+ *	WEXITED		it has ended: a zombie, which is gone when it was fetched
+ *	WUNTRACED	has_stopped: a signal has stopped it (waitid's WSTOPPED)
+ *	WCONTINUED	has_continued: SIGCONT has
+ *
+ * Unlike process_wait (kernel/process/children.c), waitid may ask for stops without ends. */
+
 /* Has the child news of a kind that the options ask for? An end counts only with WEXITED. */
 static bool has_wanted_news(const struct process *child, uint32_t options)
 {
@@ -189,6 +198,13 @@ SYSCALL(97, sys_setpriority, "ddd",
 	each_priority(frame->ebx, frame->ecx, (const int32_t *)&frame->edx))
 
 /* ---- policies ---- */
+
+/* A policy of sched(7) chooses a class of the scheduler:
+ *
+ *	SCHED_OTHER, SCHED_IDLE	the class that the machine had
+ *	SCHED_FIFO, SCHED_RR	round robin
+ *	SCHED_BATCH		multi-level feedback: who computes for long comes last
+ */
 
 /* What a program has asked for last: a task that changes its own policy changes that of all.
  * SCHED_OTHER is the class that the machine had before. */

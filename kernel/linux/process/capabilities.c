@@ -43,7 +43,8 @@ static int capability_header_from_user(uint32_t address, int32_t *pid, uint32_t 
 	return give(address, &known, sizeof(known)) == 0 ? -EINVAL : -EFAULT;
 }
 
-/* Effective, permitted and inheritable, of each word. */
+/* Effective, permitted and inheritable, of each word: a bit for each capability up to CAP_LAST_CAP.
+ * Nothing is inheritable, as for root on Linux. */
 static const uint32_t capabilities[2][3] = {
 	{ UINT32_MAX, UINT32_MAX, 0 },
 	{ (1u << (CAP_LAST_CAP - 31)) - 1, (1u << (CAP_LAST_CAP - 31)) - 1, 0 },

@@ -86,7 +86,9 @@ static void share_program(struct process *child, const struct trap_frame *frame)
 	child->clear_on_exit = frame->ebx & CLONE_CHILD_CLEARTID ? frame->edi : 0;
 }
 
-/* As fork does it: kernel/process/fork.c has the picture. */
+/* As fork does it: kernel/process/fork.c has the picture. The thread begins where clone returns,
+ * with 0 in EAX, and on the stack that the program has made for it; without one, on its parent's.
+ * The unit of floating point may hold a newer state than the task has: it is saved first. */
 static void set_thread_registers(struct task *task, uint32_t stack)
 {
 	struct switch_frame *frame = (struct switch_frame *)task->frame - 1;
@@ -101,6 +103,9 @@ static void set_thread_registers(struct task *task, uint32_t stack)
 	task->fpu = current->fpu;
 }
 
+/* Of the flags of SHARED a thread has all: what Linux allows between is refused. The parent's word
+ * is written before the thread runs; an address that is bad is ignored, as by fork. -EINVAL,
+ * -EFAULT for a segment, -EAGAIN: the program ends, or there are too many tasks. */
 static int clone_thread(uint32_t flags, const struct trap_frame *frame)
 {
 	struct thread_segments segments = current->thread_local;

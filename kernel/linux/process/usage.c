@@ -60,7 +60,8 @@ void use_add(struct use *sum, const struct task *task)
 	add_task(&sum->counts, task);
 }
 
-/* What a program's tasks have used, also those that have ended: their ticks are the leader's. */
+/* What a program's tasks have used, also those that have ended. Cycles and counts of these are in
+ * use_of_ended; their ticks were added to the leader's own, which times(2) shows in the core. */
 struct use use_of_program(const struct process *leader)
 {
 	struct use use = { 0 };

@@ -2,7 +2,13 @@
  * System calls about the machine and its one user: users and groups, the log of the kernel, limits,
  * and what else is one number or one word.
  *
+ *	getuid ... setgroups	always root; to be another user or in another group is -EPERM
+ *	syslog			the ring that printk writes (kernel/report/printk.h)
+ *	getrlimit ... prlimit64	numbers in struct files; those who use up a resource compare
+ *	the others		a number or a word of the kernel's
+ *
  * Nothing here waits. A call that takes or gives a structure sleeps at most in that copy.
+ * credentials(7), syslog(2), sysinfo(2), getrlimit(2), personality(2), reboot(2).
  */
 #include "fs/linux/devices.h"
 #include "fs/proc/procfs.h"
@@ -56,6 +62,7 @@ SYSCALL_PAIR(50, sys_getegid, 202, sys_getegid32, "", 0)
 SYSCALL_PAIR(138, sys_setfsuid, 215, sys_setfsuid32, "d", 0)
 SYSCALL_PAIR(139, sys_setfsgid, 216, sys_setfsgid32, "d", 0)
 
+/* setuid and setgid: -1 is the number of no user, and so another error than that of others. */
 static int set_user(uint32_t wanted)
 {
 	return wanted == 0 ? 0 : wanted == LIMIT_NOTHING ? -EINVAL : -EPERM;
@@ -140,7 +147,10 @@ SYSCALL_DEFINE(74, sys_sethostname, "pd")
 
 static uint32_t log_cleared; /* the first byte since */
 
-/* Gives the last bytes of the log. Returns how many. */
+/* Gives the last bytes of the log, as many as are asked for and there, oldest first. log_length
+ * counts all that was ever printed, so byte n is at n % LOG_SIZE, and the newest LOG_SIZE of them
+ * are there. A reader that is slow may get newer bytes in their place: nothing holds the log while
+ * a copy sleeps. Returns how many, or -EFAULT. */
 static int read_log(uint32_t to, uint32_t length)
 {
 	uint32_t there = log_length - log_cleared;
@@ -184,7 +194,8 @@ SYSCALL_DEFINE(103, sys_syslog, "dpd")
 	return -EINVAL;
 }
 
-/* Memory is in KiB, and one load stands for all three: the tasks that could run now. */
+/* There is no swap space, and shared memory and buffers are not counted: these stay 0.
+ * Memory is in KiB, and one load stands for all three: the tasks that could run now. */
 SYSCALL_DEFINE(116, sys_sysinfo, "p")
 {
 	struct linux_system system = {
@@ -215,7 +226,8 @@ SYSCALL_DEFINE(355, sys_getrandom, "pdx")
 /* Enforced are the limits of descriptors, processor time, file size, queued signals and, from
  * lesson 6 on, tasks, memory and the stack, which is fixed before. The others are not counted. */
 
-/* What the kernel has room for, whatever programs ask for. */
+/* What the kernel has room for, whatever programs ask for: tables of descriptors, tasks and queued
+ * signals have a fixed size. LIMIT_NOTHING: it does not count the resource. */
 static uint32_t limit_most(uint32_t resource)
 {
 	switch (resource) {
@@ -267,7 +279,8 @@ static int set_limit(struct files *files, uint32_t resource, const struct limit 
 	return 0;
 }
 
-/* `most` is what stands for no limit. */
+/* Of the current program, whose threads share its limits. `most` is what stands for no limit.
+ * -EINVAL, -EFAULT. */
 static int get_limit(const struct trap_frame *frame, uint32_t most)
 {
 	if (frame->ebx >= LIMITS)

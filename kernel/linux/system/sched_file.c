@@ -1,4 +1,9 @@
-/* /proc/sched shows the scheduler's state; writing a class's name to it chooses that class. */
+/*
+ * /proc/sched shows the scheduler's state; writing a class's name to it chooses that class.
+ *
+ *	cat /proc/sched			class rr, quantum 5 ticks, switches 120
+ *	echo fair > /proc/sched		from the next switch on
+ */
 #include "fs/proc/procfs.h"
 #include "kernel/task/sched.h"
 

@@ -51,6 +51,7 @@ int console_open(struct file *file)
 	return terminal_open(file, &console);
 }
 
+/* /dev/tty. -ENXIO for a process that has no controlling terminal, as tty(4) says. */
 static int open_controlling(struct file *file)
 {
 	struct terminal *terminal = terminal_find(current->process->tty);
@@ -58,7 +59,8 @@ static int open_controlling(struct file *file)
 	return terminal ? terminal_open(file, terminal) : -ENXIO;
 }
 
-/* Until it has run, what is typed is kept without being shown, and lost here. */
+/* Until it has run, what is typed is kept without being shown, and lost here. How large the screen
+ * is the kernel cannot ask a terminal at the serial line: the settings say it. */
 static void console_start(void)
 {
 	static const struct terminal_hardware hardware = { .put = put_on_console,

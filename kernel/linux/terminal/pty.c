@@ -52,7 +52,7 @@ static void pty_put(struct line *line, const char *text, uint32_t length)
 	wait_wake(&pty->master);
 }
 
-/* Newlines become two bytes each. */
+/* For a chunk in which all are newlines, which become two bytes each. */
 static bool pty_has_room(const struct terminal *terminal)
 {
 	const struct pty *pty = (const struct pty *)terminal;
@@ -76,7 +76,8 @@ static void pty_leave(struct terminal *terminal)
 	page_free(terminal, ORDER);
 }
 
-/* /dev/pts/NUMBER. -EIO before unlockpt(3), and after the master has gone. */
+/* /dev/pts/NUMBER; which one it is the inode's device number says. -EIO before unlockpt(3), and
+ * after the master has gone. */
 static int slave_open(struct file *file)
 {
 	struct pty *pty = (struct pty *)terminal_find(file->inode->device);
@@ -181,7 +182,8 @@ static int master_write(struct file *file, struct buffer *from, uint64_t offset)
 	return done;
 }
 
-/* Room is in the slave's line, data in the master's ring. */
+/* Room is in the slave's line, data in the master's ring. Both may change at once, since one queue
+ * wakes for both: who polls looks again. */
 static uint32_t master_poll(struct file *file, struct poll_table *table)
 {
 	struct pty *pty = file->private;
@@ -221,7 +223,8 @@ static int master_control(struct file *file, uint32_t command, uint32_t argument
 	return terminal_control(&pty->terminal, command, argument);
 }
 
-/* The slave may still be open: then its last file frees the pty. */
+/* The slave may still be open: then its last file frees the pty. Until then reads there give the
+ * end, and writes -EIO: terminal_hang_up. */
 static void master_release(struct file *file)
 {
 	struct terminal *terminal = file->private;

@@ -214,9 +214,15 @@ static uint32_t available(const struct terminal *terminal)
 	return line_available(&terminal->line);
 }
 
-/* Without ICANON, by VMIN bytes and VTIME tenths of a second (termios(3)). With both, time begins
- * again after each byte, and not before the first; with VTIME alone one byte is enough; with
- * neither nothing is waited for. Returns 0, also when time is over, or -ERESTART for a signal. */
+/* Without ICANON, by VMIN bytes and VTIME tenths of a second (termios(3)):
+ *
+ *	VMIN  VTIME
+ *	0     0		nothing is waited for
+ *	0     t		one byte is enough; until t is over
+ *	n     0		n bytes, or as many as the read wants, however long that takes
+ *	n     t		the same; after the first byte t begins again with each, and ends it
+ *
+ * Returns 0, also when time is over, or -ERESTART for a signal. */
 static int wait_for_bytes(struct terminal *terminal, uint32_t wanted)
 {
 	struct wait_queue *readers = &terminal->readers;
@@ -405,7 +411,8 @@ static int control_flow(struct terminal *terminal, uint32_t command, uint32_t ar
 	return 0;
 }
 
-/* Commands about the line: all but those about the window and the session. */
+/* Commands about the line: all but those about the window and the session. Output does not wait, so
+ * TCSETS and TCSETSW mean the same, and none is left to count (TIOCOUTQ). */
 static int control_line(struct terminal *terminal, uint32_t command, uint32_t argument)
 {
 	const struct linux_termios2 settings = line_settings(&terminal->line);
@@ -433,6 +440,7 @@ static int control_line(struct terminal *terminal, uint32_t command, uint32_t ar
 	return -ENOTTY;
 }
 
+/* ioctl_tty(2). Of a terminal that is hung up each command fails, as on Linux. */
 int terminal_control(struct terminal *terminal, uint32_t command, uint32_t argument)
 {
 	if (terminal->is_hung_up)
