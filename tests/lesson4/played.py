@@ -31,6 +31,7 @@ import random
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
 from labs.tools.grading.lab import Lab
@@ -41,14 +42,16 @@ from tests.lesson4.support import CLOCK_RATES, TIMER, fail
 from tests.support.outside import APART, FRAME, LINK, Call, quiet, words_of
 from tests.support.remote import INTERRUPTS, MASK, SCRATCH, WORD, Guest, stopped
 
-BACK, NEXT, LOOP = (SCRATCH + each * APART for each in (1, 2, 3))
+BACK, NEXT, LOOP, TRAP = (SCRATCH + each * APART for each in (1, 2, 3, 4))
 FUNCTIONS = SCRATCH + 16 * APART  # the first of those that the kernel calls
 ROOM = SCRATCH + 0x10000  # for objects of the test's
 RESULTS = SCRATCH + 0x20000  # of several calls, a piece for each thread
 PIECE = 0x100
 TICK_NS = 10_000_000
 KEPT = ("ebx", "esi", "edi", "ebp")  # System V ABI for the i386: a function keeps them
+TRAP_CODE = bytes.fromhex("cc")  # INT3
 LOOP_CODE = bytes.fromhex("e2fe")  # LOOP to itself: as many instructions as ECX says
+CODES = {NEXT: LINK, LOOP: LOOP_CODE, TRAP: TRAP_CODE}
 FOR_EVER = MASK
 MOST_YIELDS, MOST_STOPS = 300, 1000
 CALENDAR = ((0x0A, 0x23), (0x0B, 0x42))  # an interrupt, 8192 times a second, that does not come
@@ -63,7 +66,7 @@ TASK = ("esp", "pid", "life", "name", "kernel_stack", "frame", "space", "has_sig
 CLASS = ("name", "join", "enqueue", "pick", "charge", "tick", "preempts", "priority")
 
 Order = str | Call | list[Call]
-Played = Generator["Order | Busy | Stepped", Any, Any]
+Played = Generator["Order | Busy | Trap | Stepped", Any, Any]
 NOBODY: Played = (each for each in ())
 
 
@@ -92,6 +95,11 @@ class Player:
         kept = {name: self.begun[name] for name in KEPT}
         after = {"eip": self.home, "esp": self.begun["esp"] + WORD, "eax": result}
         return self.now | kept | after
+
+
+@dataclass(frozen=True)
+class Trap:
+    """INT3, in the thread's own code."""
 
 
 @dataclass(frozen=True)
@@ -128,9 +136,9 @@ class Play:
         self._name = guest.text("test")
         self.player = Player(NOBODY, {})  # the one that does something now
         self.task = layout("task", *TASK)
-        for place, code in ((NEXT, LINK), (LOOP, LOOP_CODE)):
+        for place, code in CODES.items():
             guest.write(place, code)
-        for place in (BACK, LOOP + len(LOOP_CODE)):
+        for place in (BACK, LOOP + len(LOOP_CODE), TRAP + len(TRAP_CODE)):
             guest.stop_at(place)
 
     # Memory
@@ -206,7 +214,7 @@ class Play:
         first = self.player = Player(main, self.guest.registers())
         result: Any = None
         for _ in range(most):
-            order: Order | Busy | Stepped = ""
+            order: Order | Busy | Trap | Stepped = ""
             try:
                 order = self.player.play.send(result)
                 entry, stack = self._entry(self.player, order)
@@ -218,12 +226,11 @@ class Play:
             self.player, result = self._arrived(now)
         else:
             fail(f"the test does not come to its end: {self.player.words} is called for ever")
-        codes = [self.guest.data(NEXT, len(LINK)), self.guest.data(LOOP, len(LOOP_CODE))]
-        if codes != [LINK, LOOP_CODE]:
+        if any(self.guest.data(place, len(code)) != code for place, code in CODES.items()):
             fail("the kernel writes to memory that is not its own")
 
     def _go(
-        self, order: Order | Busy | Stepped, entry: dict[str, int], stack: bytes
+        self, order: Order | Busy | Trap | Stepped, entry: dict[str, int], stack: bytes
     ) -> dict[str, int]:
         """Lets the guest go on, up to a place of the test. Returns the registers there."""
         if isinstance(order, Stepped):
@@ -258,13 +265,20 @@ class Play:
         for place in places:
             del self._watched[place]
 
-    def _entry(self, player: Player, order: Order | Busy | Stepped) -> tuple[dict[str, int], bytes]:
+    def _entry(
+        self, player: Player, order: Order | Busy | Trap | Stepped
+    ) -> tuple[dict[str, int], bytes]:
         """The registers and the stack with which an order begins."""
         player.kept = {name: self._random.getrandbits(32) for name in KEPT}
         player.calls = 0
         if isinstance(order, Busy):
             player.words = "a loop of its own"
             entry = player.now | player.kept | {"eip": LOOP, "ecx": order.instructions}
+            self._away[entry["esp"]] = player
+            return entry, b""
+        if isinstance(order, Trap):
+            player.words = "a trap of its own"
+            entry = player.now | player.kept | {"eip": TRAP}
             self._away[entry["esp"]] = player
             return entry, b""
         if isinstance(order, Stepped):
@@ -435,6 +449,17 @@ class Play:
         places = [each["ESP"] for each in self.ticks()[since:] if each["EIP"] == LOOP]
         stacks = map(self.stack_of, tasks)
         return [sum(each <= place < each + STACK for place in places) for each in stacks]
+
+    def turns(self, *tasks: int, since: int = 0) -> list[tuple[int, int]]:
+        """Which of these tasks ticks have interrupted in its own loop, by its index, one after the
+        other, and how many ticks in a row. By QEMU's record."""
+        stacks = [self.stack_of(each) for each in tasks]
+        found = []
+        for each in self.ticks()[since:]:
+            own = [n for n, stack in enumerate(stacks) if stack <= each["ESP"] < stack + STACK]
+            found.append(own[0] if own and each["EIP"] == LOOP else -1)
+        runs = ((task, len([*ticks])) for task, ticks in groupby(found))
+        return [(task, length) for task, length in runs if task >= 0]
 
     def ticks(self) -> list[dict[str, int]]:
         """The registers at each tick since power-on, by QEMU's record."""

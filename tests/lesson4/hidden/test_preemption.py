@@ -4,54 +4,34 @@ from __future__ import annotations
 
 import random
 import re
-import struct
 from collections import defaultdict
-from itertools import pairwise
 
 import pytest
 
+from tests.lesson4.classes import DEQUEUE, ENQUEUE, JOIN, PICK, STEPS, TICK, sched_class
+from tests.lesson4.played import played
 from tests.lesson4.search import search
+from tests.lesson4.shares import begin_all
 from tests.lesson4.support import (
     INTERRUPTS,
-    MASK,
     NEW,
     PREEMPTED,
-    SLEEPS,
     WOKEN,
-    WORK_SCHEDULE,
-    WORK_SIGNAL,
-    WORK_TICK,
     YIELDED,
-    Change,
     Threads,
     fail,
     interrupt,
     run_programs,
     threads,
-    tick_stamps,
 )
+from tests.lesson4.waiting import say
 
 CLOCK = "tests/lesson4/hidden/clock.c"
-HOLDS = "tests/lesson4/threads/clock.c"
-ROBIN = "tests/lesson4/hidden/robin.c"
-JOIN, ENQUEUE, PICK, _, TICK, DEQUEUE = range(6)  # steps of class_steps.h
-NAMES = ("join", "enqueue", "pick", "", "tick", "(leaves)")
+USER_CODE, KERNEL_CODE = 0x1B, 0x08
 SERVICE = re.compile(r"^pic[01]: .*isr=(\w+)", re.MULTILINE)
 LONGEST = 1000  # instructions of a thread that mixes
 GENERAL = ("eax", "ecx", "edx", "ebx", "ebp", "esi", "edi", "eip")
 STATUS_FLAGS = 0x8D5
-
-
-def turns(record: list[Change], pids: list[int]) -> list[tuple[int, int, int]]:
-    """Whole turns of these tasks: pid, time stamps, why it ended."""
-    found = ((a.after, b.stamp - a.stamp, b.reason) for a, b in pairwise(record))
-    return [turn for turn in found if turn[0] in pids]
-
-
-def check_length(lab, stamps: int, ticks: int, what: str) -> None:
-    """A time must be this many ticks."""
-    found = stamps / tick_stamps(lab)
-    assert abs(found - ticks) <= 0.02, f"{what} takes {found:.2f} ticks, not {ticks}"
 
 
 @pytest.mark.exercise("4.2", points=3, gate=True)
@@ -59,50 +39,104 @@ def test_turns(lab):
     """Threads that never yield: each in turn, each for one quantum, to the tick."""
     seeded = random.Random(lab.seed)
     count, quantum = seeded.randrange(3, 6), seeded.randrange(2, 5)
-    with threads(lab, CLOCK, "share", count, 4 * count * quantum, quantum) as run:
-        *pids, begin, end = run.answers()
-        record = run.changes()[begin - run.first_change : end - run.first_change]
-    found = turns(record, pids)[1:]
+    found: list[tuple[int, int]] = []
+    with played(lab, record=True) as play:
+
+        def main():
+            play.set_word("sched_quantum", quantum)
+            yield from play.fast_clock()
+            play.preempt_disable()
+            tasks = yield from begin_all(play, [0] * count)
+            before = len(play.ticks())
+            yield "msleep", 40 * count * quantum
+            found.extend(play.turns(*tasks, since=before)[1:-1])
+
+        play.run(main())
     assert len(found) >= 2 * count, f"only {len(found)} turns in {4 * count * quantum} ticks"
-    order = [pid for pid, _, _ in found]
-    first = pids.index(order[0])
-    assert order == [pids[(first + n) % count] for n in range(len(order))], "not in turn"
-    for _, stamps, reason in found[:-1]:
-        assert reason == PREEMPTED
-        check_length(lab, stamps, quantum, f"a turn with a quantum of {quantum} ticks")
+    order = [task for task, _ in found]
+    assert order == [(order[0] + n) % count for n in range(len(order))], "not in turn"
+    for _, ticks in found:
+        assert ticks == quantum, f"a turn with a quantum of {quantum} ticks takes {ticks}"
 
 
 @pytest.mark.exercise("4.2", points=2)
-@pytest.mark.parametrize(("sleeps", "reason"), [(0, YIELDED), (1, SLEEPS)])
-def test_quantum_after_a_yield(lab, sleeps, reason):
+@pytest.mark.parametrize("way", [("yield",), ("msleep", 10)], ids=["yields", "sleeps"])
+def test_quantum_after_a_yield(lab, way):
     """A thread that yields, or sleeps, late in its turn gets a whole turn the next time."""
     quantum = 5
-    with threads(lab, CLOCK, "yields_early", quantum, 9 * tick_stamps(lab) // 2, sleeps) as run:
-        pids = run.answers()
-        record = run.changes()
-    found = turns(record, pids)
-    own = [(stamps, reason) for pid, stamps, reason in found if pid == pids[0]]
-    assert own[0][1] == reason
-    check_length(lab, own[1][0], quantum, f"the turn behind the {('yield', 'sleep')[sleeps]}")
+    found: list[tuple[int, int]] = []
+    with played(lab, record=True) as play:
+
+        def spin_and_yield(_argument: int):
+            yield play.busy_ticks(4.3)
+            yield way
+            yield from play.spin(0)
+
+        def main():
+            play.set_word("sched_quantum", quantum)
+            yield from play.fast_clock()
+            play.preempt_disable()
+            before = len(play.ticks())
+            one = yield from play.begin(spin_and_yield)
+            other = yield from play.begin(play.spin)
+            yield "msleep", 60 * quantum
+            found.extend(play.turns(one, other, since=before))
+
+        play.run(main())
+    own = [ticks for task, ticks in found if task == 0]
+    assert own[0] < quantum, f"its first turn was to end early, and had {own[0]} ticks"
+    assert own[1] == quantum, f"the turn after the {way[0]} takes {own[1]} ticks, not {quantum}"
 
 
 @pytest.mark.exercise("4.2", points=2)
 def test_alone_for_long(lab):
     """A thread that was alone for many quanta is still interrupted when another one comes."""
     quantum = 3
-    with threads(lab, CLOCK, "alone_then_not", quantum, 4 * quantum + 2) as run:
-        has_run, stamps = run.answers()
-    assert has_run, "the new thread has not run at all"
-    allowed = quantum + 1.1
-    waited = stamps / tick_stamps(lab)
-    assert waited <= allowed, f"it had to wait {waited:.1f} ticks"
+    waited: list[float] = []
+    with played(lab) as play:
+        start = 0
+
+        def note_first_run(_argument: int):
+            waited.append(play.ticks_since(start))
+            yield from ()
+
+        def main():
+            nonlocal start
+            play.set_word("sched_quantum", quantum)
+            yield from play.fast_clock()
+            yield from play.begin(play.spin)
+            yield "msleep", 10 * (4 * quantum + 2)
+            start = play.clock()
+            yield from play.begin(note_first_run)
+            yield "msleep", 40 * quantum
+
+        play.run(main())
+    assert waited, "the new thread has not run at all"
+    assert waited[0] <= quantum + 1.4, f"it had to wait {waited[0]:.1f} ticks"
 
 
 @pytest.mark.exercise("4.2", points=2)
 def test_preempt_count(lab):
     """preempt_disable nests; behind the last preempt_enable the change comes at once."""
-    with threads(lab, HOLDS, "holds", 8) as run:
-        found = run.answers()
+    found: list[int] = []
+    with played(lab) as play:
+
+        def hold(_argument: int):
+            play.preempt_disable()
+            play.preempt_disable()
+            yield from play.begin(say(found), 2)
+            yield play.busy_ticks(8)
+            yield "preempt_enable"
+            found.append(1)
+            yield "preempt_enable"
+            found.append(3)
+
+        def main():
+            yield from play.fast_clock()
+            yield from play.begin(hold)
+            yield from play.await_ends()
+
+        play.run(main())
     assert found[0] == 1, "another thread ran before the last preempt_enable"
     assert found == [1, 2, 3], "another thread was due, and did not run at the last preempt_enable"
 
@@ -166,17 +200,13 @@ class Robin:
 
     def check(self, lab) -> None:
         """Makes the steps, and compares what comes of each."""
-        with threads(lab, ROBIN, "class_steps", len(self.steps), self.quantum) as run:
-            words = [word & MASK for step in self.steps for word in step]
-            run.guest.write(run.address("steps"), struct.pack(f"<{len(words)}I", *words))
-            found = run.answers()[1:]
-        for index, (step, seen) in enumerate(zip(self.steps, found, strict=True)):
-            what, number, value = step
-            words = f"step {index}, {NAMES[what]} of task {number} with {value}"
-            assert seen == self.wanted[index], f"{words}: {seen}, not {self.wanted[index]}"
+        with sched_class(lab, "sched_round_robin", self.quantum) as robin:
+            for index, (what, number, value), seen in robin.run(self.steps):
+                words = f"step {index}, {STEPS[what]} of task {number} with {value}"
+                assert seen == self.wanted[index], f"{words}: {seen}, not {self.wanted[index]}"
 
 
-@pytest.mark.exercise("4.2", points=2)
+@pytest.mark.exercise("4.2", points=2, once=True)
 def test_class_by_itself(lab):
     """Hundreds of steps of the class: whoever comes, and for whatever reason, is the last, and
     begins a whole turn of its own."""
@@ -189,7 +219,7 @@ def test_class_by_itself(lab):
     robin.check(lab)
 
 
-@pytest.mark.exercise("4.2", points=1)
+@pytest.mark.exercise("4.2", points=1, once=True)
 def test_long_turn(lab):
     """A turn of hundreds of ticks, twice, of a task that is alone."""
     quantum = random.Random(lab.seed).randrange(260, 330)
@@ -203,86 +233,54 @@ def test_long_turn(lab):
 @pytest.mark.exercise("4.2", points=2)
 def test_kernel_of_a_program(lab):
     """A task with a space is not interrupted in the kernel, for as long as it works there."""
-    with threads(lab, CLOCK, "works_for_a_program", 8) as run:
-        found = run.answers()
+    found: list[int] = []
+    with played(lab) as play:
+
+        def serve(_argument: int):
+            task = play.current
+            play.preempt_disable()
+            play.set_of(task, "space", 1)
+            yield "preempt_enable"
+            yield from play.begin(say(found), 2)
+            yield play.busy_ticks(8)
+            found.append(1)
+            play.set_of(task, "space", 0)
+            yield play.busy_ticks(8)
+            found.append(3)
+
+        def main():
+            yield from play.fast_clock()
+            yield from play.begin(serve)
+            while play.word("task_count") > 1:
+                yield "msleep", 40
+
+        play.run(main())
     assert found[0] == 1, "a task with a space was interrupted in the kernel"
     assert found == [1, 2, 3], "a thread that was due did not run when the space was gone"
 
 
 @pytest.mark.exercise("4.2", points=2)
-def test_code_with_interrupts_off(lab):
-    """An exception in code that has interrupts disabled does not change tasks on its way back."""
-    with threads(lab, CLOCK, "interrupts_off") as run:
-        found = [word for word in run.answers() if word != 7]
-    assert found[0] == 0, "tasks were changed where interrupts were disabled"
-    assert found[1] == 1, "with interrupts enabled, the request was not answered"
-
-
-@pytest.mark.exercise("4.2", points=2, gate=True)
-def test_ticks(lab):
-    """A tick is counted once, for ring 3 or the kernel, and lets the timers expire: not in the
-    handler, but on the way back. Other work that waits goes on waiting."""
-    every = WORK_TICK | WORK_SCHEDULE | WORK_SIGNAL
-    with threads(lab, CLOCK, "ticks") as run:
-        in_handler, expired, system, user, kept, work, system_after, user_after = run.answers()
-    assert in_handler == 0, "the timers expire before the interrupt is done"
-    assert expired < 100, "interrupts are enabled when a timer's function is called"
-    assert expired == 1, f"a timer that is due was called {expired} times"
-    assert (system, user) == (1, 0), f"one tick counts {system} in the kernel, {user} in ring 3"
-    assert kept, "with the tick the signal is forgotten that waits for ring 3"
-    assert work == every, f"the handler leaves {work:#x} to be done: what waited is forgotten"
-    assert (system_after, user_after) == (1, 1), "a tick in ring 3 is not counted there"
-
-
-@pytest.mark.exercise("4.2", points=1)
-def test_woken_by_the_tick(lab):
-    """Who is woken by the tick that ends a turn gets the next one, and not the one behind it."""
-    with threads(lab, CLOCK, "woken_by_the_tick") as run:
-        (asks,) = run.answers()
-    assert asks, "the turn is judged before the timers have woken anybody"
-
-
-@pytest.mark.exercise("4.2", points=1)
-def test_woken_waits_its_turn(lab):
-    """Under round robin who wakes is the last in the queue, like who comes."""
-    with threads(lab, CLOCK, "woken_last") as run:
-        found = run.answers()
-    assert found == [1, 2, 9], f"1 and 2 waited already as 9 woke, and they ran as {found}"
-
-
-@pytest.mark.exercise("4.2", points=2)
-def test_before_ring_3(lab):
-    """What one piece of work asks for is done as well, before ring 3; of both the change of tasks
-    comes first, and then the signal is nobody's: task_load asks anew who has one."""
-    mark = random.Random(lab.seed).getrandbits(31)
-    with threads(lab, CLOCK, "before_user", mark) as run:
-        found = run.answers()
-    assert found[0] == mark, "the signal is not delivered with the trap's frame"
-    assert found[:3] == [mark, 5, 0], "the change that the delivery asked for is not made"
-    assert found[3:] == [6, 0], f"6 was to run before signals are looked at: {found[3:]}"
-
-
-@pytest.mark.exercise("4.2", points=1)
-def test_many_signals(lab):
-    """Signals that come one with the other, before user mode: all are delivered, and none on the
-    way back to the kernel; who gives the processor away there is pre-empted, and does not yield."""
-    signals = random.Random(lab.seed).randrange(5, 15)
-    with threads(lab, CLOCK, "many_signals", signals) as run:
-        kernel, user, preemptions = run.answers()
-    assert kernel == 0, "a signal is delivered to code in the kernel"
-    assert user == signals, f"of {signals} signals {user} are delivered before user mode"
-    assert preemptions == 1, f"one pre-emption counts as {preemptions}"
-
-
-@pytest.mark.exercise("4.2", points=2)
 def test_end_of_interrupt_comes_first(lab):
     """Whenever tasks are changed, neither interrupt controller waits for an EOI."""
-    with threads(lab, CLOCK, "share", 3, 1000, 1) as run:
-        for _ in range(12):
-            run.guest.run_to("switch_to")
-            services = SERVICE.findall(run.guest.monitor("info pic"))
+    seen: list[list[str]] = []
+    with played(lab) as play:
+
+        def look(now: dict[str, int]) -> None:
+            services = SERVICE.findall(play.guest.monitor("info pic"))
             assert [int(word, 16) for word in services] == [0, 0], "an interrupt is not done yet"
-            assert not run.guest.registers()["eflags"] & INTERRUPTS, "interrupts are enabled"
+            assert not now["eflags"] & INTERRUPTS, "interrupts are enabled"
+            seen.append(services)
+
+        def main():
+            play.set_word("sched_quantum", 1)
+            yield from play.fast_clock()
+            play.preempt_disable()
+            yield from begin_all(play, [0] * 3)
+            yield "msleep", 120
+
+        with play.watching(switch_to=look):
+            play.run(main())
+    assert len(seen) > 6, f"in twelve ticks there were {len(seen)} changes of tasks"
 
 
 @pytest.mark.exercise("4.2", points=3)
