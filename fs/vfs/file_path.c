@@ -21,8 +21,7 @@ static bool search_visit(void *context, const struct directory_entry *entry)
 	struct name_search *search = context;
 	uint32_t length = entry->name.length;
 
-	if (entry->number != search->inode->number || name_is(&entry->name, ".") ||
-	    name_is(&entry->name, ".."))
+	if (entry->number != search->inode->number || !name_is_entry(&entry->name))
 		return true;
 	search->is_found = true;
 	if ((uint32_t)(search->end - search->start) <= length)

@@ -162,6 +162,12 @@ static inline bool name_is(const struct name *name, const char *text)
 	       text[name->length] == '\0';
 }
 
+/* Is it an entry's, and neither the directory itself ("", ".") nor the one above it? */
+static inline bool name_is_entry(const struct name *name)
+{
+	return name->length > 0 && !name_is(name, ".") && !name_is(name, "..");
+}
+
 /* The hash of a name with one letter more. The factor 31 spreads similar names; it only has to be
  * quick to compare. */
 static inline uint32_t name_hash(uint32_t hash, char letter)

@@ -169,9 +169,8 @@ static int change_options(struct mount *mount, const struct mount_options *optio
 int vfs_remount(struct inode *start, const char *path, const struct mount_options *options)
 {
 	struct mount *mount;
-	int error = find_mount(start, path, &mount);
 
-	return error ? error : change_options(mount, options);
+	return find_mount(start, path, &mount) ?: change_options(mount, options);
 }
 
 /* Is anything mounted on a directory of this mount? */
@@ -207,9 +206,8 @@ static int unmount_one(struct mount *mount)
 int vfs_unmount(struct inode *start, const char *path)
 {
 	struct mount *mount;
-	int error = find_mount(start, path, &mount);
 
-	return error ? error : unmount_one(mount);
+	return find_mount(start, path, &mount) ?: unmount_one(mount);
 }
 
 /* ---- the root, and the end ---- */
@@ -273,7 +271,7 @@ int vfs_sync(void)
 		int failed =
 		    mount->root && mount->type->sync ? mount->type->sync(mount->root, NULL) : 0;
 
-		error = error ? error : failed;
+		error = error ?: failed;
 	}
 	return error;
 }

@@ -9,25 +9,27 @@
 
 #define DEPTH_MAX 65536u /* of directories in each other */
 
-int vfs_symlink(struct inode *start, const char *text, const char *target)
+static int make_symlink(struct path *path, void *target)
 {
-	struct path path;
-	int error;
+	const struct inode_ops *ops = path->directory->ops;
 
-	do {
-		error = *target ? vfs_resolve_new(&path, start, text, false) : -ENOENT;
-		if (error)
-			return error;
-		const struct inode_ops *ops = path.directory->ops;
-
-		error = ops->symlink ? ops->symlink(path.directory, &path.last, target) : -EPERM;
-		path_release(&path);
-	} while (error == -ESTALE);
-	return error;
+	return vfs_check_new(path, S_IFLNK)
+		   ?: ops->symlink ? ops->symlink(path->directory, &path->last, target)
+				   : -EPERM;
 }
 
-static int link_resolved(struct path *path, struct inode *inode)
+int vfs_symlink(struct inode *start, const char *text, const char *target)
 {
+	return *target ? path_do(start, text, PATH_NAME, make_symlink, (char *)target) : -ENOENT;
+}
+
+static int make_link(struct path *path, void *context)
+{
+	struct inode *inode = context;
+	int error = vfs_check_new(path, inode->mode);
+
+	if (error)
+		return error;
 	if (inode->filesystem != path->directory->filesystem)
 		return -EXDEV;
 	if (inode_is(inode, S_IFDIR) || !path->directory->ops->link || mount_check_change(inode))
@@ -37,35 +39,23 @@ static int link_resolved(struct path *path, struct inode *inode)
 
 int vfs_link(struct inode *start, const char *text, struct inode *inode)
 {
-	struct path path;
-	int error;
-
-	do {
-		error = vfs_resolve_new(&path, start, text, false);
-		if (error)
-			return error;
-		error = link_resolved(&path, inode);
-		path_release(&path);
-	} while (error == -ESTALE);
-	return error;
+	return path_do(start, text, PATH_NAME, make_link, inode);
 }
 
 /* May a directory lose the name of an inode? */
 static int check_loss(const struct inode *directory, const struct inode *inode)
 {
-	int error = mount_check_change(directory);
-
-	return error ? error : mount_check_change(inode);
+	return mount_check_change(directory) ?: mount_check_change(inode);
 }
 
 /* Is it a directory entry, of the right kind, that may be removed? */
-static int check_remove(const struct path *path, bool directory)
+static int check_remove(const struct path *path, bool is_directory)
 {
 	if (!path->inode)
 		return -ENOENT;
-	if (path_is_wrong_kind(path) || (directory && !inode_is(path->inode, S_IFDIR)))
+	if (path_is_wrong_kind(path) || (is_directory && !inode_is(path->inode, S_IFDIR)))
 		return -ENOTDIR;
-	if (!directory && inode_is(path->inode, S_IFDIR))
+	if (!is_directory && inode_is(path->inode, S_IFDIR))
 		return -EISDIR;
 	if (!path_is_entry(path))
 		return name_is(&path->last, "..")  ? -ENOTEMPTY
@@ -76,21 +66,15 @@ static int check_remove(const struct path *path, bool directory)
 	return path->directory->ops->remove ? check_loss(path->directory, path->inode) : -EPERM;
 }
 
+static int remove_name(struct path *path, void *is_directory)
+{
+	return check_remove(path, *(bool *)is_directory)
+		   ?: path->directory->ops->remove(path->directory, &path->last, path->inode);
+}
+
 int vfs_remove(struct inode *start, const char *text, bool directory)
 {
-	struct path path;
-	int error;
-
-	do {
-		error = path_resolve(&path, start, text, PATH_NAME);
-		if (error)
-			return error;
-		error = check_remove(&path, directory);
-		if (!error)
-			error = path.directory->ops->remove(path.directory, &path.last, path.inode);
-		path_release(&path);
-	} while (error == -ESTALE);
-	return error;
+	return path_do(start, text, PATH_NAME, remove_name, &directory);
 }
 
 /* Is `directory` the inode, or anywhere below it? Above a damaged directory there may be a circle.
@@ -152,11 +136,9 @@ static int check_rename(const struct path *from, const struct path *to, uint32_t
 		return -EINVAL;
 	if (to->inode && is_below_inode(from->directory, to->inode))
 		return flags & RENAME_EXCHANGE ? -EINVAL : -ENOTEMPTY;
-	int error = from->directory->ops->rename ? mount_check_write(from->directory) : -EPERM;
-
-	if (error)
-		return error;
-	return check_replace(from->inode, to, flags);
+	if (!from->directory->ops->rename)
+		return -EPERM;
+	return mount_check_write(from->directory) ?: check_replace(from->inode, to, flags);
 }
 
 static int rename_resolved(struct path *from, struct path *to, uint32_t flags)
@@ -165,10 +147,9 @@ static int rename_resolved(struct path *from, struct path *to, uint32_t flags)
 
 	if (error || from->inode == to->inode) /* two names of one file: nothing to be done */
 		return error;
-	error = check_loss(from->directory, from->inode);
-	if (!error)
-		error = to->inode ? check_loss(to->directory, to->inode)
-				  : mount_check_write(to->directory);
+	error = check_loss(from->directory, from->inode)
+		    ?: to->inode ? check_loss(to->directory, to->inode)
+				 : mount_check_write(to->directory);
 	if (error)
 		return error;
 	if (flags & RENAME_EXCHANGE)

@@ -41,14 +41,9 @@ struct inode *path_root(void)
 	return root;
 }
 
-/* "" and "." are the directory itself, ".." the one above it. */
 bool path_is_entry(const struct path *path)
 {
-	const struct name *name = &path->last;
-
-	if (name->length == 0 || name->text[0] != '.')
-		return name->length > 0;
-	return name->length > 2 || (name->length == 2 && name->text[1] != '.');
+	return name_is_entry(&path->last);
 }
 
 void path_release(struct path *path)
@@ -249,21 +244,38 @@ int path_resolve(struct path *path, struct inode *start, const char *text, enum 
 	return error;
 }
 
+int path_do(struct inode *start, const char *text, enum path_end end, path_action *action,
+	    void *context)
+{
+	struct path path;
+	int error;
+
+	do {
+		error = path_resolve(&path, start, text, end);
+		if (error)
+			return error;
+		error = action(&path, context);
+		path_release(&path);
+	} while (error == -ESTALE);
+	return error;
+}
+
 bool path_is_wrong_kind(const struct path *path)
 {
 	return path->slashes && path->inode && !inode_is(path->inode, S_IFDIR);
 }
 
+static int take_inode(struct path *path, void *found)
+{
+	if (path_is_wrong_kind(path))
+		return -ENOTDIR;
+	if (!path->inode)
+		return -ENOENT;
+	*(struct inode **)found = inode_hold(path->inode);
+	return 0;
+}
+
 int path_find(struct inode *start, const char *text, enum path_end end, struct inode **found)
 {
-	struct path path;
-	int error = path_resolve(&path, start, text, end);
-
-	if (error)
-		return error;
-	error = path_is_wrong_kind(&path) ? -ENOTDIR : path.inode ? 0 : -ENOENT;
-	if (!error)
-		*found = inode_hold(path.inode);
-	path_release(&path);
-	return error;
+	return path_do(start, text, end, take_inode, found);
 }

@@ -37,6 +37,12 @@ int path_resolve(struct path *path, struct inode *start, const char *text, enum 
 
 void path_release(struct path *path);
 
+/* Walks along a path, and does something with what it has led to; again, as long as that is
+ * -ESTALE: the names are others meanwhile. Returns the error of the walk, or what `action` does. */
+typedef int path_action(struct path *path, void *context);
+int path_do(struct inode *start, const char *text, enum path_end end, path_action *action,
+	    void *context);
+
 /* Do slashes follow the name of a file that is not a directory? Usually that is -ENOTDIR. */
 bool path_is_wrong_kind(const struct path *path);
 

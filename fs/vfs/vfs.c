@@ -36,9 +36,7 @@ int vfs_truncate(struct inode *inode, uint64_t size)
 		return -ETXTBSY;
 	if (size > inode->size && vfs_room && vfs_room(size - 1) == 0)
 		return -EFBIG;
-	int error = mount_check_change(inode);
-
-	return error ? error : inode->ops->truncate(inode, size);
+	return mount_check_change(inode) ?: inode->ops->truncate(inode, size);
 }
 
 /* ---- open files of inodes ---- */
@@ -70,41 +68,39 @@ void vfs_forget_file(struct file *file)
 	inode_put(file->inode);
 }
 
-/* With no operations that work: O_PATH, and the working directory. */
-struct file *vfs_open_place(struct inode *inode, struct inode *directory, uint32_t flags)
-{
-	static const struct file_ops place_ops;
-	struct file *file = file_create(&place_ops, NULL, flags | O_ACCMODE);
+/* Of a place; and of a file whose open has refused it, so that its release is not called. */
+static const struct file_ops no_operations;
 
-	if (!file)
-		return NULL;
-	file->inode = inode_hold(inode);
-	file->directory = directory ? inode_hold(directory) : NULL;
-	file->forget = vfs_forget_file;
-	return file;
-}
-
-/* A file that is in no table yet. Without `forget`, because the operations' open may still refuse
- * it. */
-static struct file *open_unchecked(struct inode *inode, uint32_t flags)
+/* A file that is in no table yet. Its `forget` comes when the operations' open has agreed. */
+static struct file *open_unchecked(struct inode *inode, const struct file_ops *ops, uint32_t flags)
 {
-	struct file *file = file_create(inode->file_ops, NULL, flags);
+	struct file *file = file_create(ops, NULL, flags);
 
 	if (file)
 		file->inode = inode_hold(inode);
 	return file;
 }
 
-/* Counted as a writer only when open has agreed. If it has not, release is not called. */
+/* With no operations that work: O_PATH, and the working directory. */
+struct file *vfs_open_place(struct inode *inode, struct inode *directory, uint32_t flags)
+{
+	struct file *file = open_unchecked(inode, &no_operations, flags | O_ACCMODE);
+
+	if (!file)
+		return NULL;
+	file->directory = directory ? inode_hold(directory) : NULL;
+	file->forget = vfs_forget_file;
+	return file;
+}
+
+/* Counted as a writer only when open has agreed. */
 int vfs_open_inode(struct inode *inode, uint32_t flags, struct file **file)
 {
-	static const struct file_ops nothing;
-
 	if (!inode->file_ops)
 		return -ENXIO;
 	if (inode->programs > 0 && (flags & O_ACCMODE) != O_RDONLY)
 		return -ETXTBSY;
-	struct file *opened = open_unchecked(inode, flags);
+	struct file *opened = open_unchecked(inode, inode->file_ops, flags);
 
 	if (!opened)
 		return -ENFILE;
@@ -113,7 +109,7 @@ int vfs_open_inode(struct inode *inode, uint32_t flags, struct file **file)
 
 	opened->flags &= ~(O_EXCL | O_NOCTTY);
 	if (error) {
-		opened->ops = &nothing;
+		opened->ops = &no_operations;
 		file_release(opened);
 		inode_put(inode);
 		return error;
@@ -160,12 +156,9 @@ static int create_missing(struct path *path, uint32_t flags, uint32_t mode)
 		return -ENOENT;
 	if (!directory->ops->create)
 		return -EACCES;
-	int error = mount_check_write(directory);
-
-	if (error)
-		return error;
-	return directory->ops->create(directory, &path->last, S_IFREG | (mode & S_ALL), 0,
-				      &path->inode);
+	return mount_check_write(directory)
+		   ?: directory->ops->create(directory, &path->last, S_IFREG | (mode & S_ALL), 0,
+					     &path->inode);
 }
 
 /* May what is there be opened like this? */
@@ -188,9 +181,17 @@ static int check_open(const struct inode *inode, uint32_t flags)
 	return flags & O_APPEND ? mount_check_write(inode) : mount_check_change(inode);
 }
 
+/* What open is asked for. */
+struct open_request {
+	uint32_t flags, mode;
+	struct file **file;
+};
+
 /* Opens what the path has led to, or makes it first. O_TRUNC empties only what was there. */
-static int open_resolved(struct path *path, uint32_t flags, uint32_t mode, struct file **file)
+static int open_resolved(struct path *path, void *context)
 {
+	const struct open_request *request = context;
+	uint32_t flags = request->flags;
 	bool is_new = !path->inode;
 
 	if ((flags & (O_CREAT | O_EXCL)) == O_CREAT && path_is_planted(path) &&
@@ -199,14 +200,15 @@ static int open_resolved(struct path *path, uint32_t flags, uint32_t mode, struc
 		return -EACCES; /* no device or socket that waits for who makes a file */
 	if (path_is_wrong_kind(path))
 		return -ENOTDIR;
-	int error = is_new ? create_missing(path, flags, mode) : check_open(path->inode, flags);
+	int error =
+	    is_new ? create_missing(path, flags, request->mode) : check_open(path->inode, flags);
 
 	if (!error && !is_new && flags & O_TRUNC && inode_is(path->inode, S_IFREG))
 		error = vfs_truncate(path->inode, 0);
 	if (!error)
-		error = vfs_open_inode(path->inode, flags, file);
+		error = vfs_open_inode(path->inode, flags, request->file);
 	if (!error)
-		(*file)->directory = inode_hold(path->directory);
+		(*request->file)->directory = inode_hold(path->directory);
 	return error;
 }
 
@@ -218,8 +220,7 @@ int vfs_open(struct inode *start, const char *text, uint32_t flags, uint32_t mod
 	     struct file **file)
 {
 	bool exclusive = (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
-	struct path path;
-	int error;
+	enum path_end end = exclusive ? PATH_NAME : flags & O_NOFOLLOW ? PATH_STAY : PATH_FOLLOW;
 
 	flags &= OPEN_FLAGS;
 	if (flags & O_PATH && vfs_open_path)
@@ -227,18 +228,8 @@ int vfs_open(struct inode *start, const char *text, uint32_t flags, uint32_t mod
 	if ((flags & O_DIRECTORY && flags & O_CREAT) ||
 	    (flags & O_UNNAMED && (!(flags & O_DIRECTORY) || (flags & O_ACCMODE) == O_RDONLY)))
 		return -EINVAL;
-	do {
-		error = path_resolve(&path, start, text,
-				     (exclusive		   ? PATH_NAME
-				      : flags & O_NOFOLLOW ? PATH_STAY
-							   : PATH_FOLLOW) |
-					 (flags & O_CREAT ? PATH_FILE : 0));
-		if (error)
-			return error;
-		error = open_resolved(&path, flags, mode, file);
-		path_release(&path);
-	} while (error == -ESTALE);
-	return error;
+	return path_do(start, text, flags & O_CREAT ? end | PATH_FILE : end, open_resolved,
+		       &(struct open_request){ flags, mode, file });
 }
 
 /* Counted as a program as long as the file is open: the process keeps it open while it runs. */
@@ -286,40 +277,33 @@ int vfs_enter(struct files *files, struct inode *directory)
 
 /* ---- making ---- */
 
-/* For what is about to be created: the directory must exist, the name must not. */
-int vfs_resolve_new(struct path *path, struct inode *start, const char *text, bool directory)
+/* The file systems' operations do not ask whether the name is taken: that is seen here. */
+int vfs_check_new(const struct path *path, uint32_t mode)
 {
-	int error = path_resolve(path, start, text, PATH_NAME);
-
-	if (error)
-		return error;
 	if (path->inode)
-		error = -EEXIST;
-	else if ((path->slashes && !directory) || path->directory->links == 0)
-		error = -ENOENT;
-	else
-		error = mount_check_write(path->directory);
-	if (error)
-		path_release(path);
-	return error;
+		return -EEXIST;
+	if ((path->slashes && (mode & S_IFMT) != S_IFDIR) || path->directory->links == 0)
+		return -ENOENT;
+	return mount_check_write(path->directory);
 }
 
-/* The file system's create does not ask whether the name is taken: that has been seen here. */
+struct make_request {
+	uint32_t mode, device;
+};
+
+static int make_resolved(struct path *path, void *context)
+{
+	const struct make_request *request = context;
+	const struct inode_ops *ops = path->directory->ops;
+
+	return vfs_check_new(path, request->mode)
+		   ?: ops->create ? ops->create(path->directory, &path->last, request->mode,
+						request->device, &path->inode)
+				  : -EPERM;
+}
+
 int vfs_make(struct inode *start, const char *text, uint32_t mode, uint32_t device)
 {
-	struct path path;
-	int error;
-
-	do {
-		error = vfs_resolve_new(&path, start, text, (mode & S_IFMT) == S_IFDIR);
-		if (error)
-			return error;
-		const struct inode_ops *ops = path.directory->ops;
-
-		error = ops->create
-			    ? ops->create(path.directory, &path.last, mode, device, &path.inode)
-			    : -EPERM;
-		path_release(&path);
-	} while (error == -ESTALE);
-	return error;
+	return path_do(start, text, PATH_NAME, make_resolved,
+		       &(struct make_request){ mode, device });
 }

@@ -80,6 +80,6 @@ static inline uint64_t vfs_room_of(const struct file *file, uint64_t offset)
 /* -EISDIR, -EINVAL unless it is a regular file, -ETXTBSY for a running program, -EFBIG. */
 int vfs_truncate(struct inode *inode, uint64_t size);
 
-/* Finds the directory for a name that must be new: -EEXIST if it is not. After success, call
- * path_release. */
-int vfs_resolve_new(struct path *path, struct inode *start, const char *text, bool directory);
+/* May an inode of this mode get the name that a path has led to? The name must be new (-EEXIST),
+ * and its directory there (-ENOENT). */
+int vfs_check_new(const struct path *path, uint32_t mode);
