@@ -177,21 +177,14 @@ static int write_transaction(struct journal *journal)
 
 	if (!journal->is_marked)
 		error = journal_write_super(journal, journal->head, journal->sequence);
-	if (!error)
-		error = journal_add_revokes(journal);
-	if (!error)
-		error = add_copies(journal);
-	if (!error)
-		error = journal_write_out(journal);
-	if (!error)
-		error = journal_barrier(journal);
-	if (!error)
-		error = add_commit_block(journal);
-	if (!error)
-		error = journal_write_out(journal);
-	if (!error)
-		error = journal_barrier(journal);
-	return error;
+	return error
+		       ?: journal_add_revokes(journal)
+		       ?: add_copies(journal)
+		       ?: journal_write_out(journal)
+		       ?: journal_barrier(journal)
+		       ?: add_commit_block(journal)
+		       ?: journal_write_out(journal)
+		       ?: journal_barrier(journal);
 }
 /* } SOLUTION S5 */
 
@@ -250,15 +243,12 @@ int journal_commit(struct journal *journal)
 /* SOLUTION S5 { */
 int journal_checkpoint(struct journal *journal, bool is_last)
 {
-	int error = bcache_write_all(journal->place.device);
+	uint32_t start = is_last ? 0 : journal->head;
+	int error = bcache_write_all(journal->place.device)
+			?: journal_barrier(journal)
+			?: journal_write_super(journal, start, journal->sequence)
+			?: journal_barrier(journal);
 
-	if (!error)
-		error = journal_barrier(journal);
-	if (!error)
-		error =
-		    journal_write_super(journal, is_last ? 0 : journal->head, journal->sequence);
-	if (!error)
-		error = journal_barrier(journal);
 	if (error)
 		return journal_abort(journal, "a checkpoint", error);
 	journal->free = journal->end - journal->first;

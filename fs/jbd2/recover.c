@@ -335,12 +335,10 @@ static int check_fast_commits(struct walk *walk)
 /* The blocks are in their places; from now on the log is empty. */
 static int finish(struct journal *journal, uint32_t next)
 {
-	int error = journal_barrier(journal);
+	int error = journal_barrier(journal)
+			?: journal_write_super(journal, 0, next)
+			?: journal_barrier(journal);
 
-	if (!error)
-		error = journal_write_super(journal, 0, next);
-	if (!error)
-		error = journal_barrier(journal);
 	if (error)
 		return error;
 	journal->sequence = next;

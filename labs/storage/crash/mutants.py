@@ -23,24 +23,19 @@ class Mutant:
 COMMIT, LOG, REVOKE = "fs/jbd2/commit.c", "fs/jbd2/log.c", "fs/jbd2/revoke.c"
 WRITE, CHANGE, RECOVER = "fs/ext/write.c", "fs/ext/change.c", "fs/jbd2/recover.c"
 
-FIRST_BARRIER = """	if (!error)
-		error = journal_write_out(journal);
-	if (!error)
-		error = journal_barrier(journal);
-	if (!error)
-		error = add_commit_block(journal);
-"""
-COPIES = """	if (!error)
-		error = journal_add_revokes(journal);
-	if (!error)
-		error = add_copies(journal);
-	if (!error)
-		error = journal_write_out(journal);
-	if (!error)
-		error = journal_barrier(journal);
-	if (!error)
-		error = add_commit_block(journal);
-"""
+WRITE_OUT, BARRIER = "journal_write_out(journal)", "journal_barrier(journal)"
+LAST = ("add_commit_block(journal)", WRITE_OUT, f"{BARRIER};")
+
+
+def steps(*calls: str) -> str:
+    """Steps of a commit as the source has them, one a line."""
+    return "".join(f"\t\t       ?: {call}\n" for call in calls)
+
+
+FIRST_BARRIER = steps(WRITE_OUT, BARRIER, LAST[0])
+STEPS = "\treturn error\n" + steps(
+    "journal_add_revokes(journal)", "add_copies(journal)", WRITE_OUT, BARRIER, *LAST
+)
 COMMIT_FIRST = """	uint32_t begin = journal->head, left = journal->free, end;
 	uint32_t size = journal_size(journal, journal->changed, journal->revoked.count);
 
@@ -48,28 +43,19 @@ COMMIT_FIRST = """	uint32_t begin = journal->head, left = journal->free, end;
 		journal->head = journal_after(journal, journal->head);
 		journal->free--;
 	}
-	if (!error)
-		error = add_commit_block(journal);
-	if (!error)
-		error = journal_write_out(journal);
-	if (!error)
-		error = journal_barrier(journal);
+	error = error
+		?: add_commit_block(journal)
+		?: journal_write_out(journal)
+		?: journal_barrier(journal);
 	end = journal->head;
 	journal->head = begin;
 	journal->free = left;
-	if (!error)
-		error = journal_add_revokes(journal);
-	if (!error)
-		error = add_copies(journal);
+	error = error ?: journal_add_revokes(journal) ?: add_copies(journal);
 	journal->head = end;
 	journal->free--;
+	return error ?: journal_write_out(journal) ?: journal_barrier(journal);
 """
-LAST_BARRIER = """		error = journal_write_out(journal);
-	if (!error)
-		error = journal_barrier(journal);
-	return error;
-}
-"""
+LAST_BARRIER = steps(*LAST)
 # Contents are written when the transaction is safe, and not before.
 LATE_DATA = """#include <stdlib.h>
 #include <string.h>
@@ -127,12 +113,12 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "commit-first": Mutant(
         "the commit block is written before what it commits",
-        ((COMMIT, COPIES, COMMIT_FIRST),),
+        ((COMMIT, STEPS, COMMIT_FIRST),),
         variants=("ext3", "ext4-plain"),
     ),
     "no-revoke": Mutant(
         "freed blocks are not revoked",
-        ((COMMIT, "\t\terror = journal_add_revokes(journal);", "\t\terror = 0;"),),
+        ((COMMIT, "?: journal_add_revokes(journal)", "?: 0"),),
         workloads=("full",),
     ),
     "no-escape": Mutant(
@@ -178,9 +164,9 @@ MUTANTS: dict[str, Mutant] = {
         (
             (
                 COMMIT,
-                "	int error = bcache_write_all(journal->place.device);\n\n"
-                "	if (!error)\n		error = journal_barrier(journal);\n",
-                "	int error = bcache_write_all(journal->place.device);\n\n",
+                "	int error = bcache_write_all(journal->place.device)\n"
+                "			?: journal_barrier(journal)\n",
+                "	int error = bcache_write_all(journal->place.device)\n",
             ),
         ),
         workloads=("sessions", "wrapped"),
@@ -190,9 +176,9 @@ MUTANTS: dict[str, Mutant] = {
         (
             (
                 RECOVER,
-                "	int error = journal_barrier(journal);\n\n	if (!error)\n"
-                "		error = journal_write_super(journal, 0, next);",
-                "	int error = journal_write_super(journal, 0, next);",
+                "	int error = journal_barrier(journal)\n"
+                "			?: journal_write_super(journal, 0, next)",
+                "	int error = journal_write_super(journal, 0, next)",
             ),
         ),
     ),

@@ -22,14 +22,15 @@ OPEN = "fs/jbd2/open.c"
 RECOVER = "fs/jbd2/recover.c"
 REVOKE = "fs/jbd2/revoke.c"
 
-BARRIER = "\tif (!error)\n\t\terror = journal_barrier(journal);\n"
+STEP = "\t\t       ?: "
+BARRIER = STEP + "journal_barrier(journal)\n"
 AFTER = "return block + 1 == journal->end ? journal->first : block + 1;"
-ADD_COMMIT = "\tif (!error)\n\t\terror = add_commit_block(journal);\n"
-WRITE_OUT = "\tif (!error)\n\t\terror = journal_write_out(journal);\n"
-ADD_COPIES = "\tif (!error)\n\t\terror = add_copies(journal);\n"
-WRITE_ALL = "int error = bcache_write_all(journal->place.device);\n"
-MOVE_TAIL = "\tif (!error)\n\t\terror =\n\t\t    journal_write_super(journal, is_last ?"
-END_OF_CHECKPOINT = '\tif (error)\n\t\treturn journal_abort(journal, "a checkpoint", error);'
+ADD_COMMIT = STEP + "add_commit_block(journal)\n"
+WRITE_OUT = STEP + "journal_write_out(journal)\n"
+ADD_COPIES = STEP + "add_copies(journal)\n"
+WRITE_ALL = "int error = bcache_write_all(journal->place.device)\n"
+MOVE_TAIL = "\t\t\t?: journal_write_super(journal, start, journal->sequence)\n"
+LAST_BARRIER = "journal_barrier(journal);"
 COVERS = "return record && !is_before(record->sequence, sequence);"
 
 MUTANTS = [
@@ -37,8 +38,8 @@ MUTANTS = [
     Mutant(
         "no-flush-after-commit",
         COMMIT,
-        ADD_COMMIT + WRITE_OUT + BARRIER,
-        ADD_COMMIT + WRITE_OUT,
+        ADD_COMMIT + WRITE_OUT + STEP + LAST_BARRIER,
+        ADD_COMMIT + WRITE_OUT + STEP + "0;",
     ),
     Mutant(
         "commit-before-copies",
@@ -47,7 +48,7 @@ MUTANTS = [
         ADD_COMMIT + WRITE_OUT + BARRIER + ADD_COPIES,
     ),
     Mutant("superblock-says-empty", COMMIT, "if (!journal->is_marked)", "if (0)"),
-    Mutant("no-revoke", COMMIT, "error = journal_add_revokes(journal);", "error = 0;"),
+    Mutant("no-revoke", COMMIT, STEP + "journal_add_revokes(journal)", STEP + "0"),
     Mutant("revokes-ignored", RECOVER, "if (revoke_covers(", "if (0 && revoke_covers("),
     Mutant(
         "revoke-not-cancelled",
@@ -68,11 +69,16 @@ MUTANTS = [
         "tail-before-checkpoint",
         COMMIT,
         WRITE_ALL,
-        "int error = journal_write_super(journal, is_last ? 0 : journal->head, "
-        "journal->sequence);\nif (!error) error = bcache_write_all(journal->place.device);\n",
+        "int error = journal_write_super(journal, start, journal->sequence)\n"
+        "?: bcache_write_all(journal->place.device)\n",
     ),
-    Mutant("no-flush-of-checkpoint", COMMIT, BARRIER + MOVE_TAIL, MOVE_TAIL),
-    Mutant("no-flush-of-tail", COMMIT, BARRIER + END_OF_CHECKPOINT, END_OF_CHECKPOINT, 3),
+    Mutant(
+        "no-flush-of-checkpoint",
+        COMMIT,
+        "\t\t\t?: journal_barrier(journal)\n" + MOVE_TAIL,
+        MOVE_TAIL,
+    ),
+    Mutant("no-flush-of-tail", COMMIT, MOVE_TAIL + "\t\t\t?: " + LAST_BARRIER, MOVE_TAIL + ";", 3),
     Mutant("wrap-to-superblock", LOG, AFTER, AFTER.replace("first :", "first - 1 :")),
     Mutant("wrap-too-late", LOG, AFTER, AFTER.replace("block + 1 ==", "block =="), 7),
     Mutant(
@@ -104,7 +110,7 @@ MUTANTS = [
     Mutant(
         "recovery-not-flushed",
         RECOVER,
-        "int error = journal_barrier(journal);",
-        "int error = 0;",
+        "int error = journal_barrier(journal)\n",
+        "int error = 0\n",
     ),
 ]
