@@ -191,22 +191,19 @@ static int each_sector(const struct ata_drive *drive, const struct block_transfe
 {
 	struct block_piece sector = { .sectors = 1 };
 	struct block_transfer one = *transfer;
-	const struct block_piece *piece = transfer->pieces;
+	int result = 0;
 
 	one.count = one.piece_count = 1;
 	one.pieces = &sector;
-	for (unsigned i = 0, in_piece = 0; i < transfer->count; i++, one.lba++) {
-		sector.buffer = (uint8_t *)piece->buffer + in_piece * SECTOR_SIZE;
-		int result = attempt_twice(drive, &one);
-
-		if (result < 0)
-			return result;
-		if (++in_piece == piece->sectors) {
-			piece++;
-			in_piece = 0;
+	for (unsigned i = 0; i < transfer->piece_count; i++) {
+		sector.buffer = transfer->pieces[i].buffer;
+		for (unsigned left = transfer->pieces[i].sectors; left > 0 && !result; left--) {
+			result = attempt_twice(drive, &one);
+			sector.buffer = (uint8_t *)sector.buffer + SECTOR_SIZE;
+			one.lba++;
 		}
 	}
-	return 0;
+	return result;
 }
 
 /* The range is valid: block.c has checked it. */

@@ -165,22 +165,29 @@ int block_discard_ranges(struct block_device *device, struct block_range *ranges
 	return block_wait(&request);
 }
 
+uint64_t block_ranges_add(struct block_range *ranges, unsigned *used, uint64_t lba, uint64_t count)
+{
+	uint64_t left = count;
+
+	for (; left > 0 && *used < BLOCK_RANGES; ++*used) {
+		unsigned now = left < BLOCK_RANGE_SECTORS ? left : BLOCK_RANGE_SECTORS;
+
+		ranges[*used] = (struct block_range){ .lba = lba + count - left, .sectors = now };
+		left -= now;
+	}
+	return count - left;
+}
+
 int block_discard(struct block_device *device, uint64_t lba, uint64_t count)
 {
 	struct block_range ranges[BLOCK_RANGES];
 	int result = is_on_device(device, "discard", lba, count) ? 0 : -EINVAL;
 
-	while (count > 0 && result == 0) {
-		unsigned filled = 0;
+	for (uint64_t added; count > 0 && result == 0; lba += added, count -= added) {
+		unsigned used = 0;
 
-		for (; filled < BLOCK_RANGES && count > 0; filled++) {
-			ranges[filled].lba = lba;
-			ranges[filled].sectors =
-			    count < BLOCK_RANGE_SECTORS ? count : BLOCK_RANGE_SECTORS;
-			lba += ranges[filled].sectors;
-			count -= ranges[filled].sectors;
-		}
-		result = block_discard_ranges(device, ranges, filled);
+		added = block_ranges_add(ranges, &used, lba, count);
+		result = block_discard_ranges(device, ranges, used);
 	}
 	return result;
 }

@@ -43,6 +43,10 @@ int block_flush(struct block_device *device);
  * gone. */
 int block_discard(struct block_device *device, uint64_t lba, uint64_t count);
 
+/* Appends as much of a run of sectors to *used ranges as BLOCK_RANGES of them hold. Returns how
+ * much: all, or whole pages. */
+uint64_t block_ranges_add(struct block_range *ranges, unsigned *used, uint64_t lba, uint64_t count);
+
 /* The same for 1 to BLOCK_RANGES ranges, with one request, which leaves them as the drive sees
  * them. */
 int block_discard_ranges(struct block_device *device, struct block_range *ranges, unsigned count);

@@ -24,13 +24,16 @@
 #define VALUE	0xcfc
 #define ENABLE	0x80000000u
 
-#define HEADER	    0x0c /* header type in bits 23:16 */
-#define BUSES	    0x18 /* of a bridge: the last bus that it leads to, in bits 23:16 */
-#define HAS_MORE    0x80 /* of the header type: functions 1 to 7 exist, too */
-#define BRIDGE	    1
-#define NONE	    0xffffffffu
-#define DEVICE_BITS 11
-#define BUS_BITS    16
+#define HEADER	 0x0c /* header type in bits 23:16 */
+#define BUSES	 0x18 /* of a bridge: the last bus that it leads to, in bits 23:16 */
+#define HAS_MORE 0x80 /* of the header type: functions 1 to 7 exist, too */
+#define BRIDGE	 1
+#define NONE	 0xffffffffu
+
+/* How far the addresses of two of them are apart. */
+#define FUNCTION (1u << 8)
+#define DEVICE	 (1u << 11)
+#define BUS	 (1u << 16)
 
 uint32_t pci_read(uint32_t function, unsigned offset)
 {
@@ -49,39 +52,29 @@ static uint8_t pci_header(uint32_t function)
 	return pci_read(function, HEADER) >> 16;
 }
 
-/* Looks at one device of a bus. */
-static bool find_on(uint32_t device, uint16_t wanted, uint32_t *function, unsigned *last_bus)
+static bool is_there(uint32_t function)
 {
-	unsigned functions = pci_header(device) & HAS_MORE ? 8 : 1;
+	uint32_t first = function & -DEVICE; /* of the same device; without it there are no more */
 
-	for (unsigned i = 0; i < functions; i++) {
-		uint32_t candidate = device | i << 8;
-
-		if (pci_read(candidate, PCI_VENDOR) == NONE)
-			continue;
-		if (pci_read(candidate, PCI_CLASS) >> 16 == wanted) {
-			*function = candidate;
-			return true;
-		}
-		uint8_t last = pci_read(candidate, BUSES) >> 16;
-
-		if ((pci_header(candidate) & ~HAS_MORE) == BRIDGE && last > *last_bus)
-			*last_bus = last;
-	}
-	return false;
+	return pci_read(first, PCI_VENDOR) != NONE && pci_read(function, PCI_VENDOR) != NONE &&
+	       (function == first || pci_header(first) & HAS_MORE);
 }
 
 bool pci_find(uint16_t class_and_subclass, uint32_t *function)
 {
-	unsigned last_bus = 0;
+	uint32_t last_bus = 0;
 
-	for (unsigned bus = 0; bus <= last_bus; bus++)
-		for (unsigned i = 0; i < 32; i++) {
-			uint32_t device = bus << BUS_BITS | i << DEVICE_BITS;
-
-			if (pci_read(device, PCI_VENDOR) != NONE &&
-			    find_on(device, class_and_subclass, function, &last_bus))
-				return true;
+	for (uint32_t at = 0; at / BUS <= last_bus; at += FUNCTION) {
+		if (!is_there(at))
+			continue;
+		if (pci_read(at, PCI_CLASS) >> 16 == class_and_subclass) {
+			*function = at;
+			return true;
 		}
+		uint8_t last = pci_read(at, BUSES) >> 16;
+
+		if ((pci_header(at) & ~HAS_MORE) == BRIDGE && last > last_bus)
+			last_bus = last;
+	}
 	return false;
 }

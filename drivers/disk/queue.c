@@ -294,12 +294,17 @@ static int transfer_batch(struct block_device *drive, const struct batch *batch)
 	return result;
 }
 
-int block_serve_inside(struct block_request *request)
+static int transfer_one(struct block_request *request)
 {
 	const struct batch batch = { { request }, 1, request->lba, request->lba + request->count };
 
+	return transfer_batch(block_drive(request->device), &batch);
+}
+
+int block_serve_inside(struct block_request *request)
+{
 	request->submitted_ns = time_ns();
-	return transfer_batch(request->device, &batch);
+	return transfer_one(request);
 }
 
 /* Tells a snapshot what is about to change. */
@@ -317,7 +322,7 @@ static void tell_snapshot(struct block_device *drive, const struct batch *batch)
 /* The next transfer, from its choice to its end: of the drive, or of its snapshot. */
 static void serve_queue(struct block_queue *queue)
 {
-	struct batch batch, one;
+	struct batch batch;
 
 	gather_batch(queue, &batch);
 	queue->position = batch.end;
@@ -326,19 +331,11 @@ static void serve_queue(struct block_queue *queue)
 	if (drive->before_write)
 		tell_snapshot(drive, &batch);
 	int result = transfer_batch(drive, &batch);
+	bool is_repeated = result < 0 && batch.requests_count > 1;
 
-	for (unsigned i = 0; i < batch.requests_count; i++) {
-		struct block_request *request = batch.requests[i];
-
-		if (result < 0 && batch.requests_count > 1) {
-			one = (struct batch){
-				{ request }, 1, request->lba, request->lba + request->count
-			};
-			end_request(queue, request, transfer_batch(drive, &one));
-		} else {
-			end_request(queue, request, result);
-		}
-	}
+	for (unsigned i = 0; i < batch.requests_count; i++)
+		end_request(queue, batch.requests[i],
+			    is_repeated ? transfer_one(batch.requests[i]) : result);
 }
 
 int block_wait(struct block_request *request)

@@ -36,16 +36,6 @@ static uint32_t chunk_of(const struct snapshot *snapshot, uint64_t lba)
 	return (uint32_t)divide64(lba, snapshot->chunk, NULL);
 }
 
-static void invalidate(struct snapshot *snapshot, const char *why, int error)
-{
-	if (snapshot->failure)
-		return;
-	snapshot->failure = why;
-	printk("%s: the snapshot of %s is invalid: %s (%s: %s)\n", snapshot->name,
-	       snapshot->origin->name, why, snapshot->store->name, errno_name(-error));
-	snapshot_store_mark(snapshot, false);
-}
-
 /* ---- copying ---- */
 
 /* Sectors of the origin, before all that waits in its queue. */
@@ -79,22 +69,20 @@ static int store_chunk(struct snapshot *snapshot, uint32_t chunk, const void *co
 	int error = block_write(snapshot->store, exception_lba(snapshot, snapshot->count),
 				snapshot->chunk, contents, BLOCK_DATA);
 
-	if (error)
-		return error;
-	error = exception_add(snapshot, chunk);
-	if (error)
-		invalidate(snapshot, "its table failed", error);
-	return error;
+	return error ?: exception_add(snapshot, chunk);
 }
 
-/* Until then an exception is in memory only. */
-static int commit_exceptions(struct snapshot *snapshot)
+static void keep_chunk(struct snapshot *snapshot, uint32_t chunk)
 {
-	int error = exception_commit(snapshot);
+	const char *failure = "the drive could not be read";
+	int error = fetch_chunk(snapshot, chunk);
 
+	if (!error) {
+		error = store_chunk(snapshot, chunk, snapshot->copy);
+		failure = error == -ENOSPC ? "its store is full" : "its store failed";
+	}
 	if (error)
-		invalidate(snapshot, "its table failed", error);
-	return error;
+		snapshot_invalidate(snapshot, failure, error);
 }
 
 /* What has no copy yet gets one. */
@@ -102,25 +90,12 @@ static void before_write(struct block_device *drive, uint64_t lba, unsigned coun
 {
 	struct snapshot *snapshot = drive->snapshot;
 	uint32_t last = chunk_of(snapshot, lba + count - 1);
-	int error = 0;
 
-	for (uint32_t chunk = chunk_of(snapshot, lba); chunk <= last; chunk++) {
-		if (snapshot->failure || exception_find(snapshot, chunk))
-			continue;
-		error = fetch_chunk(snapshot, chunk);
-		if (error) {
-			invalidate(snapshot, "the drive could not be read", error);
-			return;
-		}
-		error = store_chunk(snapshot, chunk, snapshot->copy);
-		if (error)
-			break;
-	}
-	if (error)
-		invalidate(snapshot, error == -ENOSPC ? "its store is full" : "its store failed",
-			   error);
-	else if (!snapshot->failure)
-		commit_exceptions(snapshot);
+	for (uint32_t chunk = chunk_of(snapshot, lba); chunk <= last; chunk++)
+		if (!snapshot->failure && !exception_find(snapshot, chunk))
+			keep_chunk(snapshot, chunk);
+	if (!snapshot->failure)
+		exception_commit(snapshot);
 }
 
 /* ---- the snapshot's own requests ---- */
@@ -203,7 +178,7 @@ static int snapshot_transfer(struct block_device *device, const struct block_tra
 		error = move_piece(snapshot, lba, &transfer->pieces[i], transfer->is_write);
 		lba += transfer->pieces[i].sectors;
 	}
-	if (!snapshot->failure && commit_exceptions(snapshot))
+	if (!snapshot->failure && exception_commit(snapshot))
 		error = -EIO;
 	if (!error && transfer->is_forced)
 		error = block_flush(snapshot->store);

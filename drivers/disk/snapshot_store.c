@@ -154,17 +154,27 @@ static int clear_from(struct snapshot *snapshot, uint64_t lba)
 	return block_write(snapshot->store, lba, count, snapshot->copy, BLOCK_MAPPING);
 }
 
+int snapshot_invalidate(struct snapshot *snapshot, const char *why, int error)
+{
+	if (error && !snapshot->failure) {
+		snapshot->failure = why;
+		printk("%s: the snapshot of %s is invalid: %s (%s: %s)\n", snapshot->name,
+		       snapshot->origin->name, why, snapshot->store->name, errno_name(-error));
+		snapshot_store_mark(snapshot, false);
+	}
+	return error;
+}
+
 int exception_commit(struct snapshot *snapshot)
 {
 	if (!snapshot->is_changed || !snapshot->is_persistent)
 		return 0;
-	int error = block_flush(snapshot->store);
+	int error = block_flush(snapshot->store)
+			?: write_forced(snapshot, entry_lba(snapshot, snapshot->count - 1),
+					snapshot->sector);
 
-	if (!error)
-		error = write_forced(snapshot, entry_lba(snapshot, snapshot->count - 1),
-				     snapshot->sector);
 	snapshot->is_changed = error != 0;
-	return error;
+	return snapshot_invalidate(snapshot, "its table failed", error);
 }
 
 /* The next table is cleared before the last entry of this one leads there. */
@@ -174,13 +184,14 @@ int exception_add(struct snapshot *snapshot, uint32_t chunk)
 	int error = insert_exception(snapshot, chunk);
 
 	if (error || !snapshot->is_persistent)
-		return error;
+		return snapshot_invalidate(snapshot, "its table failed", error);
 	if ((number + 1) % per_table(snapshot) == 0 && number + 1 < snapshot->room)
 		error = clear_from(snapshot, entry_lba(snapshot, number + 1));
 	if (place == 0)
 		memset(snapshot->sector, 0, SECTOR_SIZE);
 	snapshot->sector[place] = (struct table_entry){ chunk, copy_chunk(snapshot, number) };
 	snapshot->is_changed = true;
+	snapshot_invalidate(snapshot, "its table failed", error);
 	return error || place < PER_SECTOR - 1 ? error : exception_commit(snapshot);
 }
 
@@ -274,9 +285,7 @@ static int resume_store(struct snapshot *snapshot, const struct header *header)
 	if (snapshot->chunk && snapshot->chunk != header->chunk)
 		return refuse_store(snapshot, "the store has chunks of another size", -EINVAL);
 	snapshot->chunk = header->chunk;
-	int error = allocate_tables(snapshot);
-
-	return error ? error : read_exceptions(snapshot);
+	return allocate_tables(snapshot) ?: read_exceptions(snapshot);
 }
 
 /* The header is last: a power cut before it leaves no snapshot. */
@@ -288,10 +297,9 @@ static int begin_store(struct snapshot *snapshot)
 
 	if (error || !snapshot->is_persistent)
 		return error;
-	error = clear_from(snapshot, entry_lba(snapshot, 0));
-	if (!error)
-		error = block_flush(snapshot->store);
-	return error ? error : snapshot_store_mark(snapshot, false);
+	return clear_from(snapshot, entry_lba(snapshot, 0))
+		       ?: block_flush(snapshot->store)
+		       ?: snapshot_store_mark(snapshot, false);
 }
 
 int snapshot_store_open(struct snapshot *snapshot)

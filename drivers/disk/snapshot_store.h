@@ -50,6 +50,10 @@ void snapshot_store_close(struct snapshot *snapshot);
  * Returns 0 or a negated errno. */
 int snapshot_store_mark(struct snapshot *snapshot, bool is_lost);
 
+/* After an error (0: nothing happens) the snapshot is invalid, which the console and the store are
+ * told once. Returns the error. */
+int snapshot_invalidate(struct snapshot *snapshot, const char *why, int error);
+
 /* The exception of a chunk, or NULL. */
 struct exception *exception_find(const struct snapshot *snapshot, uint32_t chunk);
 
@@ -57,7 +61,8 @@ struct exception *exception_find(const struct snapshot *snapshot, uint32_t chunk
 uint64_t exception_lba(const struct snapshot *snapshot, uint32_t number);
 
 /* One more: the copy must be on the store already, where exception_lba says for the number `count`.
- * Writes the table's sector when it is full. Returns 0 or a negated errno. */
+ * Writes the table's sector when it is full. Returns 0 or a negated errno; after that, and where
+ * exception_commit fails, the snapshot is invalid. */
 int exception_add(struct snapshot *snapshot, uint32_t chunk);
 
 /* All copies and exceptions are safe from a power cut when it returns 0. */

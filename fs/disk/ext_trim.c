@@ -16,26 +16,11 @@ struct trim {
 	uint64_t next, end, least, done;
 };
 
-/* Adds as much of a run as fits. Returns how much. */
-static uint32_t add_run(const struct disk_mount *mount, uint64_t first, uint32_t length,
-			struct block_range *ranges, unsigned *count)
-{
-	uint32_t shift = mount->block_shift - 9, most = BLOCK_RANGE_SECTORS >> shift, added = 0;
-
-	for (; added < length && *count < BLOCK_RANGES; ++*count) {
-		uint32_t part = length - added < most ? length - added : most;
-
-		ranges[*count].lba = (first + added) << shift;
-		ranges[*count].sectors = part << shift;
-		added += part;
-	}
-	return added;
-}
-
 /* One request, with the lock. */
 static int trim_some(struct disk_mount *mount, struct trim *trim)
 {
 	struct block_range ranges[BLOCK_RANGES];
+	uint32_t shift = mount->block_shift - 9;
 	uint64_t first, added = 0;
 	unsigned count = 0;
 
@@ -47,7 +32,9 @@ static int trim_some(struct disk_mount *mount, struct trim *trim)
 		trim->next = first + length;
 		if (length == 0 || (uint64_t)length < trim->least)
 			continue;
-		uint32_t part = add_run(mount, first, length, ranges, &count);
+		uint64_t part =
+		    block_ranges_add(ranges, &count, first << shift, (uint64_t)length << shift) >>
+		    shift;
 
 		added += part;
 		trim->next = first + part;
