@@ -27,8 +27,6 @@
  */
 #include "drivers/disk/ata.h"
 
-#include <stddef.h>
-
 #include "drivers/disk/ata_drive.h"
 #include "drivers/disk/ata_mode.h"
 #include "drivers/disk/partition.h"

@@ -21,12 +21,9 @@
  * DMA reaches memory that the kernel has in its direct map, at even addresses. Other memory (a
  * buffer on a task's stack) is moved word by word. The caller has the channel.
  */
-#include <stddef.h>
-
 #include "drivers/disk/ata_drive.h"
 #include "drivers/disk/pci.h"
 #include "kernel/cpu/io.h"
-#include "kernel/cpu/memory_layout.h"
 #include "kernel/report/printk.h"
 #include "mm/page_alloc.h"
 

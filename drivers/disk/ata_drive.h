@@ -2,13 +2,9 @@
  * share. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "drivers/disk/block.h"
 #include "kernel/task/lock.h"
 #include "kernel/task/timer.h"
-#include "kernel/task/wait.h"
 
 /* Registers, as offsets from the channel's command block. */
 #define ATA_DATA     0 /* 16 bits; the others have 8 */

@@ -20,7 +20,6 @@
  */
 #include "drivers/clock/pic.h"
 #include "drivers/disk/ata_drive.h"
-#include "kernel/cpu/interrupts.h"
 #include "kernel/cpu/io.h"
 #include "kernel/report/printk.h"
 #include "kernel/task/time.h"

@@ -2,8 +2,6 @@
  * or in a partition, are reported on the console. */
 #pragma once
 
-#include <stdint.h>
-
 #include "drivers/disk/block.h"
 
 #define PARTITIONS_PER_DRIVE 63

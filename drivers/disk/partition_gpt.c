@@ -13,8 +13,6 @@
  */
 #include "drivers/disk/partition.h"
 
-#include <stddef.h>
-
 #include "kernel/lib/string.h"
 #include "kernel/report/printk.h"
 #include "mm/page_alloc.h"

@@ -8,10 +8,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "drivers/disk/device.h"
 #include "drivers/disk/snapshot_store.h"
 
 #define SNAPSHOTS 2u /* at a time: each needs two of four drives */

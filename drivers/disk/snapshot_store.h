@@ -4,9 +4,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "drivers/disk/device.h"
 
 #define SNAPSHOT_CHUNK	     16u /* sectors */

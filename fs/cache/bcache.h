@@ -12,10 +12,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "drivers/disk/block.h"
 #include "kernel/lib/list.h"
 #include "kernel/task/lock.h"

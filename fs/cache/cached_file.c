@@ -11,13 +11,9 @@
  */
 #include "fs/cache/cached_file.h"
 
-#include <stddef.h>
-
 #include "drivers/disk/block.h"
-#include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 #include "mm/page_alloc.h"
-#include "mm/page_table.h"
 
 #define FAULT_WINDOW 8u /* for areas: a program's code is not read sequentially, but nearby */
 

@@ -15,12 +15,8 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "fs/cache/write_back.h"
 #include "fs/file.h"
-#include "mm/user_copy.h"
 
 /* An empty cache. */
 void cached_file_initialize(struct cached_file *file, const struct cached_file_ops *ops);

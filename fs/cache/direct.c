@@ -7,9 +7,7 @@
  */
 #include "drivers/disk/block.h"
 #include "fs/cache/cached_file.h"
-#include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
-#include "mm/page_table.h"
 
 /* Returns how many bytes, or an error for the first. */
 static int write_direct(struct cached_file *file, uint64_t offset, const void *run, uint32_t length)

@@ -11,12 +11,9 @@
  * the disk's contents were changed meanwhile (`changes`), or pages of it are on their way to the
  * disk and not in the cache any more, the run is out of date, and read again.
  */
-#include <stddef.h>
-
 #include "fs/cache/write_back.h"
 #include "kernel/lib/errno.h"
 #include "mm/page_alloc.h"
-#include "mm/page_table.h"
 
 #define FIRST_WINDOW 4u	 /* pages, at the beginning of a file */
 #define READ_TRIES   64u /* of a run that is written past the cache all the time */

@@ -20,8 +20,6 @@
  * keep memory, and in the end all of it. The error is counted for fsync, and the next write fails
  * with it, so that a program without fsync ends, too.
  */
-#include <stddef.h>
-
 #include "drivers/disk/block.h"
 #include "fs/cache/write_back.h"
 #include "kernel/lib/errno.h"
@@ -30,7 +28,6 @@
 #include "kernel/task/sched.h"
 #include "kernel/task/time.h"
 #include "mm/page_alloc.h"
-#include "mm/page_table.h"
 #include "mm/reverse_map.h"
 
 #define OLD_NS	   5000000000ull

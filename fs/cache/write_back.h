@@ -4,13 +4,9 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "fs/cache/write_errors.h"
 #include "kernel/task/lock.h"
 #include "kernel/task/task.h"
-#include "kernel/lib/optional.h"
 #include "mm/page_cache.h"
 #include "mm/page_table.h"
 

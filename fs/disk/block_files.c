@@ -21,23 +21,17 @@
  */
 #include "fs/disk/block_files.h"
 
-#include "drivers/disk/block.h"
 #include "drivers/disk/partition.h"
 #include "fs/cache/bcache.h"
 #include "fs/cache/cached_file.h"
 #include "fs/devices.h"
-#include "fs/vfs/inode.h"
 #include "fs/vfs/mounting.h"
 #include "fs/vfs/names.h"
 #include "fs/vfs/path.h"
 #include "fs/vfs/vfs.h"
 #include "kernel/abi/block.h"
-#include "kernel/abi/file.h"
-#include "kernel/lib/errno.h"
-#include "kernel/lib/string.h"
 #include "kernel/report/printk.h"
 #include "mm/kmalloc.h"
-#include "mm/page_table.h"
 
 struct block_file {
 	struct cached_file cached; /* first: the two have one address */

@@ -16,10 +16,6 @@
  */
 #include "fs/disk/dentry.h"
 
-#include <stddef.h>
-
-#include "kernel/lib/string.h"
-
 #define BUCKETS 4096u
 
 static struct dentry *buckets[BUCKETS];

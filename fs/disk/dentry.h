@@ -1,8 +1,6 @@
 /* Names of inodes that are in memory, to be found without their directory. Nothing here sleeps. */
 #pragma once
 
-#include <stdint.h>
-
 #include "fs/vfs/inode.h"
 
 #define DENTRY_NAME 31u /* bytes: of longer names there is no text */

@@ -9,8 +9,6 @@
 #include "fs/vfs/mounts.h"
 #include "kernel/abi/block.h"
 #include "kernel/abi/file_flags.h"
-#include "kernel/lib/errno.h"
-#include "mm/user_copy.h"
 
 /* ---- flags ---- */
 

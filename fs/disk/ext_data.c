@@ -15,13 +15,7 @@
  */
 #include "fs/disk/ext_inode.h"
 
-#include <stddef.h>
-
 #include "fs/ext/disk.h"
-#include "kernel/lib/errno.h"
-#include "kernel/lib/string.h"
-#include "kernel/task/wait.h"
-#include "mm/page_table.h"
 
 #define MEMORY_TRIES 100u /* to write when there is no memory */
 #define MEMORY_MS    20

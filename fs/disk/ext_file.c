@@ -7,8 +7,6 @@
 #include "fs/disk/ext_inode.h"
 #include "fs/ext/disk.h"
 #include "fs/vfs/vfs.h"
-#include "kernel/abi/file.h"
-#include "kernel/lib/errno.h"
 #include "kernel/task/time.h"
 
 #define DAY_NS 86400000000000ll

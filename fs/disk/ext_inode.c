@@ -13,14 +13,9 @@
  */
 #include "fs/disk/ext_inode.h"
 
-#include <stddef.h>
-
 #include "fs/ext/disk.h"
 #include "fs/vfs/vfs.h"
-#include "kernel/lib/errno.h"
-#include "kernel/lib/string.h"
 #include "kernel/report/printk.h"
-#include "mm/page_alloc.h"
 #include "mm/pool.h"
 
 #define MEMORY_PART 12u /* of the memory that was free at first: for unused inodes */

@@ -16,9 +16,6 @@
 #include "fs/disk/dentry.h"
 #include "fs/ext/ext.h"
 #include "fs/vfs/filesystem.h"
-#include "fs/vfs/inode.h"
-#include "kernel/lib/tree.h"
-#include "kernel/task/lock.h"
 
 /* What its inodes can do. A mount has it, so that ext_inode.c knows none of the files that use it.
  */

@@ -7,16 +7,11 @@
  *	data=ordered|journal|writeback	errors=continue|remount-ro|panic	barrier=0|1
  *	nobarrier			noload
  */
-#include <stddef.h>
-
-#include "drivers/disk/block.h"
 #include "fs/disk/block_files.h"
 #include "fs/disk/ext_inode.h"
 #include "fs/vfs/mounting.h"
 #include "kernel/cpu/machine.h"
-#include "kernel/lib/errno.h"
 #include "kernel/lib/startup.h"
-#include "kernel/lib/string.h"
 #include "kernel/report/printk.h"
 #include "kernel/task/time.h"
 #include "mm/kmalloc.h"

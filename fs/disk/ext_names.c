@@ -13,12 +13,7 @@
  */
 #include "fs/disk/ext_inode.h"
 
-#include <stddef.h>
-
 #include "fs/ext/disk.h"
-#include "kernel/abi/limits.h"
-#include "kernel/lib/errno.h"
-#include "kernel/lib/string.h"
 
 #define ROOT	   2u /* the root directory's number */
 #define NAME(name) (&(const struct ext_name){ (name)->text, (name)->length })

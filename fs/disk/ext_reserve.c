@@ -24,10 +24,7 @@
  *
  * `reserved` and `batch` are of a mount, and change under its lock, or without sleeping.
  */
-#include "drivers/disk/block.h"
 #include "fs/disk/ext_inode.h"
-#include "kernel/lib/errno.h"
-#include "mm/page_table.h"
 
 #define TRIES 3u /* other tasks write meanwhile */
 

@@ -7,8 +7,6 @@
 #include "fs/disk/ext_inode.h"
 #include "fs/ext/disk.h"
 #include "fs/vfs/vfs.h"
-#include "kernel/lib/errno.h"
-#include "mm/page_table.h"
 
 #define KEEP_SIZE  1u /* of fallocate */
 #define PUNCH_HOLE 2u

@@ -33,7 +33,6 @@
 #include "fs/disk/ext_inode.h"
 #include "fs/ext/disk.h"
 #include "fs/vfs/vfs.h"
-#include "kernel/lib/errno.h"
 #include "kernel/report/printk.h"
 #include "kernel/task/time.h"
 

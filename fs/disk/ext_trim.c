@@ -5,11 +5,8 @@
  * free runs are collected and discarded with one request for BLOCK_RANGES of them. The mount's lock
  * is held meanwhile, so that none of the blocks is allocated; it is given back after each request.
  */
-#include "drivers/disk/block.h"
 #include "fs/disk/ext_inode.h"
 #include "kernel/abi/block.h"
-#include "kernel/lib/errno.h"
-#include "mm/user_copy.h"
 
 /* What is asked for, in blocks, and how much was discarded. */
 struct trim {

@@ -4,18 +4,13 @@
  */
 #include "fs/disk/snapshots.h"
 
-#include <stddef.h>
-
 #include "drivers/disk/block.h"
 #include "drivers/disk/snapshot.h"
 #include "fs/disk/block_files.h"
 #include "fs/vfs/mounting.h"
 #include "fs/vfs/path.h"
 #include "fs/vfs/vfs.h"
-#include "kernel/abi/file.h"
-#include "kernel/lib/errno.h"
 #include "kernel/lib/number.h"
-#include "kernel/lib/string.h"
 #include "kernel/report/monitor.h"
 #include "kernel/report/printk.h"
 

@@ -9,8 +9,6 @@
  */
 #include "fs/disk/trace_file.h"
 
-#include <stddef.h>
-
 #include "drivers/disk/trace.h"
 #include "fs/devices.h"
 #include "kernel/lib/divide.h"

@@ -12,8 +12,6 @@
  * change it any more (change.c), or the kernel panics. The superblock remembers that e2fsck is
  * needed, how often there was an error, and when.
  */
-#include <stdarg.h>
-
 #include "fs/ext/mount.h"
 #include "kernel/lib/errno.h"
 #include "kernel/report/panic.h"

@@ -17,7 +17,6 @@
  */
 #include "fs/ext/directories.h"
 #include "kernel/lib/errno.h"
-#include "kernel/lib/string.h"
 
 static int fill_directory(struct ext_inode *inode, const struct ext_inode *parent)
 {

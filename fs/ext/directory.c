@@ -22,7 +22,6 @@
  */
 #include "fs/ext/directories.h"
 #include "kernel/lib/errno.h"
-#include "kernel/lib/string.h"
 
 /* No directory has more: ext_inode_read compared it with the blocks of the file system. */
 uint32_t ext_directory_blocks(const struct ext_inode *directory)

@@ -19,7 +19,6 @@
  */
 #include "fs/ext/directories.h"
 #include "kernel/lib/errno.h"
-#include "kernel/lib/string.h"
 
 /* Block 0 of a hashed directory is the root; other nodes are one unused entry each. So is a block
  * without any name, where there are no checksums: then it does not matter which it is. */

@@ -11,9 +11,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "drivers/disk/block.h"
 
 #define EXT_NAME_MAX 255

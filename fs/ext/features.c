@@ -1,6 +1,4 @@
 /* Which ext features this driver supports: the rule that has allowed new ones for thirty years. */
-#include <stddef.h>
-
 #include "fs/ext/mount.h"
 #include "kernel/lib/errno.h"
 #include "kernel/report/printk.h"

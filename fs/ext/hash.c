@@ -16,7 +16,6 @@
  * Computes only; any context. docs.kernel.org, "ext4 Data Structures and Algorithms", 4.4.2.
  */
 #include "fs/ext/directories.h"
-#include "kernel/lib/string.h"
 
 #define HASH_END 0xFFFFFFFEu
 

@@ -19,7 +19,6 @@
  */
 #include "fs/ext/directories.h"
 #include "kernel/lib/errno.h"
-#include "kernel/lib/string.h"
 #include "mm/page_alloc.h"
 
 /* A name of a block that is split. */

@@ -23,7 +23,6 @@
  */
 #include "fs/ext/directories.h"
 #include "kernel/lib/errno.h"
-#include "kernel/lib/string.h"
 #include "mm/page_alloc.h"
 
 #define POSITION_BITS 31

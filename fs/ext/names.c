@@ -18,7 +18,6 @@
  */
 #include "fs/ext/directories.h"
 #include "kernel/lib/errno.h"
-#include "kernel/lib/string.h"
 
 #define DAMAGED_MAX 32 /* blocks of a directory */
 

@@ -4,7 +4,6 @@
 #include "fs/jbd2/checksum.h"
 #include "fs/jbd2/disk.h"
 #include "fs/jbd2/journal.h"
-#include "kernel/lib/list.h"
 
 /* Blocks of the file `logical` and after it, up to the next run, are at `physical` and after it. */
 struct journal_run {

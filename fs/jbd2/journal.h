@@ -24,9 +24,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "fs/cache/bcache.h"
 
 struct journal;

@@ -13,8 +13,6 @@
  * A run is written at a time: journal_add collects blocks in a buffer of 64 KiB, so 16 blocks are
  * one request. Reading works the same way, ahead.
  */
-#include <stdarg.h>
-
 #include "fs/jbd2/internal.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"

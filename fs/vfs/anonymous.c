@@ -4,8 +4,6 @@
  */
 #include "fs/vfs/anonymous.h"
 
-#include <stddef.h>
-
 #include "fs/vfs/vfs.h"
 
 static const struct inode_ops anonymous_ops;

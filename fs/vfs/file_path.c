@@ -1,9 +1,5 @@
 /* From a directory, or an open file, back to its path: getcwd, and the links of /proc/PID. */
-#include <stddef.h>
-
 #include "fs/vfs/path.h"
-#include "kernel/lib/errno.h"
-#include "kernel/lib/string.h"
 #include "fs/vfs/anonymous.h"
 #include "fs/vfs/names.h"
 #include "kernel/report/printk.h"

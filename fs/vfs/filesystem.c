@@ -1,8 +1,6 @@
 /* The types of file systems that this kernel has, and the text of mount's options. */
 #include "fs/vfs/filesystem.h"
 
-#include <stddef.h>
-
 #include "kernel/lib/string.h"
 
 static struct filesystem *types, **end = &types;

@@ -10,7 +10,6 @@
  */
 #include "fs/vfs/inode.h"
 
-#include "kernel/lib/string.h"
 #include "fs/vfs/wall_time.h"
 
 struct name name_of(const char *text, uint32_t length)

@@ -6,9 +6,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "kernel/abi/limits.h"
 #include "kernel/abi/stat.h"
 #include "kernel/lib/string.h"

@@ -11,13 +11,9 @@
  */
 #include "fs/vfs/locks.h"
 
-#include <stddef.h>
-
 #include "fs/files.h"
 #include "fs/vfs/inode.h"
-#include "kernel/lib/errno.h"
 #include "kernel/lib/list.h"
-#include "kernel/task/wait.h"
 #include "mm/pool.h"
 
 static struct pool pool = POOL_INITIALIZER(struct file_lock);

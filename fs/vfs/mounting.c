@@ -6,14 +6,10 @@
  */
 #include "fs/vfs/mounting.h"
 
-#include <stddef.h>
-
 #include "fs/vfs/mounts.h"
 #include "fs/vfs/names.h"
 #include "fs/vfs/path.h"
 #include "fs/vfs/vfs.h"
-#include "kernel/lib/errno.h"
-#include "kernel/lib/string.h"
 #include "kernel/report/printk.h"
 
 bool vfs_is_shutting_down;

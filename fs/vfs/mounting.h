@@ -5,8 +5,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-
 #include "fs/vfs/filesystem.h"
 #include "fs/vfs/inode.h"
 #include "kernel/lib/optional.h"

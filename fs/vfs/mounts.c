@@ -10,8 +10,6 @@
  */
 #include "fs/vfs/mounts.h"
 
-#include <stddef.h>
-
 #include "fs/vfs/path.h"
 #include "kernel/lib/errno.h"
 #include "kernel/report/printk.h"

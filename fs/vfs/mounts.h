@@ -4,9 +4,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "fs/vfs/filesystem.h"
 #include "fs/vfs/inode.h"
 

@@ -5,7 +5,6 @@
 #include "fs/vfs/mounts.h"
 #include "fs/vfs/path.h"
 #include "fs/vfs/vfs.h"
-#include "kernel/lib/errno.h"
 
 #define DEPTH_MAX 65536u /* of directories in each other */
 

@@ -6,9 +6,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "fs/file.h"
 #include "fs/vfs/inode.h"
 

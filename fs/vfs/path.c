@@ -20,11 +20,8 @@
  */
 #include "fs/vfs/path.h"
 
-#include <stddef.h>
-
 #include "fs/path_page.h"
 #include "kernel/lib/errno.h"
-#include "kernel/lib/string.h"
 
 #define CIRCLE_LINKS 4
 #define LINKS_MAX    40

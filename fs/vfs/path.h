@@ -1,9 +1,6 @@
 /* From a path to an inode: across symbolic links and mount points. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "fs/vfs/inode.h"
 
 /* What to do when the last name of a path is a symbolic link's. */

@@ -16,14 +16,10 @@
  */
 #include "fs/vfs/vfs.h"
 
-#include <stddef.h>
-
 #include "fs/devices.h"
 #include "fs/vfs/locks.h"
 #include "fs/vfs/mounts.h"
 #include "fs/vfs/path.h"
-#include "kernel/abi/file.h"
-#include "kernel/lib/errno.h"
 
 /* For every kind of file, open or not; the file system does the rest. */
 int vfs_truncate(struct inode *inode, uint64_t size)

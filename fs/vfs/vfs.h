@@ -6,10 +6,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "fs/file.h"
 #include "fs/files.h"
 #include "fs/vfs/inode.h"
 #include "kernel/abi/file.h"

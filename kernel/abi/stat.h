@@ -1,8 +1,6 @@
 /* File attributes, as stat returns them: Linux's numbers and structures for i386. */
 #pragma once
 
-#include <stdint.h>
-
 #include "kernel/abi/time.h"
 
 /* An inode's mode: its type, and who may do what. */

@@ -10,9 +10,6 @@
  * Tests compare every line with what e2fsprogs says about the same image. Each command explains its
  * own failure, and returns an exit status.
  */
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "drivers/console/keyboard.h"
 #include "drivers/disk/partition.h"
 #include "fs/cache/bcache.h"

@@ -23,7 +23,6 @@
 
 #include <ext2fs/ext2fs.h>
 
-#include "kernel/lib/random.h"
 #include "labs/storage/stamp.h"
 
 #define BIG_FILE    "/big"

@@ -18,7 +18,6 @@
 #include "fs/disk/block_files.h"
 #include "fs/disk/ext_inode.h"
 #include "fs/disk/trace_file.h"
-#include "kernel/cpu/interrupts.h"
 #include "kernel/lib/startup.h"
 #include "kernel/report/panic.h"
 #include "mm/page_alloc.h"

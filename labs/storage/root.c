@@ -11,7 +11,6 @@
 #include "fs/vfs/mounting.h"
 #include "kernel/cpu/machine.h"
 #include "kernel/lib/errno.h"
-#include "kernel/lib/string.h"
 #include "kernel/report/printk.h"
 #include "labs/lesson4/first_task.h"
 

@@ -4,8 +4,6 @@
  */
 #pragma once
 
-#include <stdint.h>
-
 #include "kernel/lib/random.h"
 
 #define STAMP_MAGIC 0x504d4154534f4950u /* "PIOSTAMP", little-endian */
