@@ -40,6 +40,7 @@ void block_register(struct block_device *device)
 	*link = device;
 }
 
+/* Who still has the device gets -EINVAL from now on: no sector is on it. */
 void block_unregister(struct block_device *device)
 {
 	struct block_device **link = &first;
@@ -68,6 +69,7 @@ struct block_device *block_find(const char *name)
 	return device;
 }
 
+/* For special files, which have only the number. */
 struct block_device *block_of_number(uint32_t number)
 {
 	struct block_device *device = first;
@@ -129,6 +131,7 @@ int block_write(struct block_device *device, uint64_t lba, unsigned count, const
 	return move_sectors(device, lba, count, (void *)buffer, 'W', purpose);
 }
 
+/* A request like the others, so that it waits for those before it. */
 int block_flush(struct block_device *device)
 {
 	struct block_request request = { .device = device,
@@ -144,6 +147,7 @@ bool block_can_discard(const struct block_device *device)
 	return block_drive(device)->can_discard;
 }
 
+/* A drive sees its own sectors: the ranges are moved by the partition's first one. */
 int block_discard_ranges(struct block_device *device, struct block_range *ranges, unsigned count)
 {
 	struct block_request request = { .device = device,
@@ -194,6 +198,7 @@ int block_discard(struct block_device *device, uint64_t lba, uint64_t count)
 
 /* ---- what was counted ---- */
 
+/* All purposes are one column in Linux's tables. */
 struct block_count block_reads(const struct block_device *device)
 {
 	struct block_count sum = { 0 };
@@ -222,6 +227,7 @@ static void fill_columns(uint64_t columns[4], const struct block_count *count)
 	columns[3] = ms_of(count->waited_ns);
 }
 
+/* Reads, writes, what is under way, then discards and flushes: in the order of diskstats. */
 void block_columns(const struct block_device *device, uint64_t columns[BLOCK_COLUMNS])
 {
 	const struct block_count *counts = device->stats.counts, reads = block_reads(device);

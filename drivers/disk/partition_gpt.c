@@ -46,6 +46,7 @@ struct entry {
 	uint16_t name[36];
 } __attribute__((packed));
 
+/* The polynomial of Ethernet, bits reversed. */
 uint32_t crc32(uint32_t crc, const uint8_t *bytes, uint32_t length)
 {
 	crc = ~crc;
@@ -114,6 +115,7 @@ static bool use_table(struct block_device *drive, uint64_t lba, struct entry *en
 	return true;
 }
 
+/* The header at the end of the drive is for the day when the first one is damaged. */
 void gpt_register(struct block_device *drive)
 {
 	struct entry *entries = page_alloc(ENTRIES_ORDER);

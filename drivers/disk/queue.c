@@ -72,6 +72,7 @@ struct block_queue *block_queue_create(void)
 	return queue;
 }
 
+/* From here on `lba` is the drive's, wherever the partition begins. */
 void block_submit(struct block_request *request)
 {
 	struct block_queue *queue = block_drive(request->device)->queue;
@@ -133,6 +134,7 @@ static bool touches_batch(const struct batch *batch, const struct block_request 
 	       batch->end - batch->lba + request->count <= BLOCK_TRANSFER_SECTORS;
 }
 
+/* At the end that the request continues; the requests stay in ascending order. */
 static void add_to_batch(struct batch *batch, struct block_request *request)
 {
 	unsigned place = request->lba >= batch->lba ? batch->requests_count : 0;
@@ -159,6 +161,8 @@ static struct block_request *find_next(struct block_queue *queue, const struct b
 	return NULL;
 }
 
+/* The request that is next, and as many others as continue it: one transfer of the drive. A barrier
+ * is alone. */
 static void gather_batch(struct block_queue *queue, struct batch *batch)
 {
 	struct block_request *next = choose_request(queue);
@@ -257,6 +261,7 @@ static void record_transfer(const struct batch *batch, uint64_t start, int resul
 	trace_add(&record);
 }
 
+/* Its task finds is_done, at once or when it is woken. */
 static void end_request(struct block_queue *queue, struct block_request *request, int result)
 {
 	request->result = result;
@@ -267,6 +272,8 @@ static void end_request(struct block_queue *queue, struct block_request *request
 
 /* ---- serving ---- */
 
+/* From the driver's point of view: sectors, and pieces of memory for them. A snapshot's transfer
+ * may serve others inside (block_serve_inside), so the one around it is kept. */
 static int transfer_batch(struct block_device *drive, const struct batch *batch)
 {
 	const struct block_request *first = batch->requests[0];
@@ -338,6 +345,8 @@ static void serve_queue(struct block_queue *queue)
 			    is_repeated ? transfer_one(batch.requests[i]) : result);
 }
 
+/* Serves the queue itself, or sleeps while another task does. Each end of a transfer wakes all: one
+ * of them continues, if its own request was not among those that ended. */
 int block_wait(struct block_request *request)
 {
 	struct block_queue *queue = block_drive(request->device)->queue;

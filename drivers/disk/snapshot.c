@@ -72,6 +72,7 @@ static int store_chunk(struct snapshot *snapshot, uint32_t chunk, const void *co
 	return error ?: exception_add(snapshot, chunk);
 }
 
+/* The copy is on its way to the store; before_write makes it safe. */
 static void keep_chunk(struct snapshot *snapshot, uint32_t chunk)
 {
 	const char *failure = "the drive could not be read";
@@ -141,6 +142,8 @@ static int write_new_chunk(struct snapshot *snapshot, uint64_t lba, unsigned cou
 	return store_chunk(snapshot, chunk, snapshot->copy);
 }
 
+/* Run after run, each from the place where it is. A write makes a chunk's copy first, so it takes
+ * one chunk at a time. */
 static int move_piece(struct snapshot *snapshot, uint64_t lba, const struct block_piece *piece,
 		      bool is_write)
 {
@@ -220,6 +223,7 @@ static int check_snapshot(struct block_device *origin, struct block_device *stor
 	return 0;
 }
 
+/* A place without an origin. */
 static struct snapshot *free_place(void)
 {
 	for (unsigned i = 0; i < SNAPSHOTS; i++)

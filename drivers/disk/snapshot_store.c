@@ -56,6 +56,7 @@ struct exception *exception_find(const struct snapshot *snapshot, uint32_t chunk
 	return each;
 }
 
+/* The number is the next one: that says where the copy is. */
 static int insert_exception(struct snapshot *snapshot, uint32_t chunk)
 {
 	struct exception **bucket = &snapshot->buckets[chunk & snapshot->bucket_mask];
@@ -221,6 +222,7 @@ static bool is_chunk(uint32_t sectors)
 	       !(sectors & (sectors - 1));
 }
 
+/* As many chains as there may be exceptions, or BUCKETS_MOST: a chain is short. */
 static int allocate_tables(struct snapshot *snapshot)
 {
 	uint32_t buckets = 64;
@@ -302,6 +304,7 @@ static int begin_store(struct snapshot *snapshot)
 		       ?: snapshot_store_mark(snapshot, false);
 }
 
+/* A store that has a table is continued, if the table is to be kept; any other is begun. */
 int snapshot_store_open(struct snapshot *snapshot)
 {
 	struct header header;

@@ -115,6 +115,7 @@ uint32_t crc32c_zeros(uint32_t crc, size_t count)
 	return crc;
 }
 
+/* A checksum that is in what it sums up: when it was made its field was 0. */
 uint32_t crc32c_without(uint32_t crc, const void *data, size_t length, size_t at, size_t size)
 {
 	const uint8_t *rest = (const uint8_t *)data + at + size;

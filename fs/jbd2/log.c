@@ -11,7 +11,12 @@
  * These are two runs: block 0 is 8193 on the disk, and block 512 is 9001.
  *
  * A run is written at a time: journal_add collects blocks in a buffer of 64 KiB, so 16 blocks are
- * one request. Reading works the same way, ahead.
+ * one request. Reading works the same way, ahead. The buffer is for one of the two: recovery is
+ * over before the first block is added, and after it the log is not read.
+ *
+ *	commit	descriptor, copy, copy, copy	in the buffer, one request at its end
+ *		FLUSH
+ *		commit block			in the buffer, a request of its own
  */
 #include "fs/jbd2/internal.h"
 #include "kernel/lib/errno.h"
@@ -47,6 +52,7 @@ bool journal_is_aborted(const struct journal *journal)
 
 /* ---- where they are ---- */
 
+/* A file of one run is the usual case; the bound on runs is a bound on memory. */
 int journal_find_runs(struct journal *journal)
 {
 	const struct journal_place *place = &journal->place;
@@ -87,6 +93,7 @@ bool journal_piece(const struct journal *journal, uint32_t index, uint64_t *firs
 	return true;
 }
 
+/* Mostly there is one run, and so the search begins at the last. */
 static uint64_t physical_of(const struct journal *journal, uint32_t logical)
 {
 	const struct journal_run *run = &journal->runs[journal->run_count - 1];
@@ -121,6 +128,7 @@ static uint8_t *in_buffer(const struct journal *journal, uint32_t index)
 	return journal->buffer + index * journal->place.block_size;
 }
 
+/* They are on their way then, and not yet safe: journal_barrier. */
 int journal_write_out(struct journal *journal)
 {
 	uint32_t count = journal->buffered;
@@ -186,11 +194,14 @@ int journal_read(struct journal *journal, uint32_t logical, uint8_t **block)
 	return 0;
 }
 
+/* Without barriers (the option barrier=0) a drive with a cache may lose what was committed. */
 int journal_barrier(struct journal *journal)
 {
 	return journal->place.no_barriers ? 0 : block_flush(journal->place.device);
 }
 
+/* All that changes is in its first sector, so a power cut leaves the old superblock or the new one.
+ */
 int journal_write_super(struct journal *journal, uint32_t start, uint32_t sequence)
 {
 	struct journal_super *super = journal->super;

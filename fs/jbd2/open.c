@@ -5,6 +5,15 @@
  * on each of them. The most important: the log is a range of the file's blocks, so no block of the
  * log is ever outside it; and every feature that changes the format is known.
  *
+ *	journal_find_runs	where the file's blocks are; all of them are on the device
+ *	read_super		magic, version, size of a block
+ *	check_features		none that we do not know
+ *	check_checksum		the superblock is as it was written; before it nothing is believed
+ *	check_log		first, end and start are in the file, in this order
+ *
+ * What cannot be (-EUCLEAN) and what we do not know (-EOPNOTSUPP) differ: e2fsck repairs the first,
+ * and the second is another driver's journal, which may be sound.
+ *
  * Only journal_close writes: it commits, writes everything to its place, and leaves an empty log.
  */
 #include "fs/jbd2/internal.h"
@@ -22,6 +31,7 @@
 
 _Static_assert(sizeof(struct journal) <= PAGE_SIZE, "a journal is one page");
 
+/* For what is sound and not known. */
 static int refuse(const struct journal *journal, const char *what)
 {
 	printk("%s: journal: %s: not supported; run e2fsck\n", journal->place.device->name, what);
@@ -47,6 +57,7 @@ static int check_features(const struct journal *journal)
 	return 0;
 }
 
+/* Only journals with checksums of version 2 or 3 have one in the superblock. */
 static int check_checksum(const struct journal *journal)
 {
 	const struct journal_super *super = journal->super;
@@ -91,6 +102,7 @@ static int check_log(struct journal *journal)
 	return 0;
 }
 
+/* The first block of the file, whole: journal_write_super writes all of it back. */
 static int read_super(struct journal *journal)
 {
 	uint8_t *block;
@@ -150,6 +162,8 @@ static int open(struct journal *journal)
 	return check_checksum(journal) ?: check_log(journal);
 }
 
+/* The memory is zero but for the superblock, the scratch page and the runs, which are filled before
+ * they are read. */
 int journal_open(const struct journal_place *place, struct journal **out)
 {
 	struct journal *journal = page_alloc(JOURNAL_ORDER);

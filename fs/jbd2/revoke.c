@@ -96,6 +96,7 @@ static void grow(struct revoke_table *table)
 	*table = larger;
 }
 
+/* One record for a block, with its latest transaction: earlier ones say nothing more. */
 int revoke_add(struct revoke_table *table, uint64_t block, uint32_t sequence)
 {
 	if (table->count / CHAIN >= bucket_count(table))
@@ -176,6 +177,7 @@ static void end_block(struct journal *journal, uint8_t *block, uint32_t used)
 	journal_seal(journal, block, journal_usable(journal));
 }
 
+/* In the order of the table: recovery takes them all before it replays anything. */
 int journal_add_revokes(struct journal *journal)
 {
 	const uint32_t size = number_size(journal), begin = sizeof(struct journal_revoke_header);
@@ -203,6 +205,7 @@ int journal_add_revokes(struct journal *journal)
 	return 0;
 }
 
+/* The count comes from the disk, and is checked before the numbers are read. */
 int journal_read_revokes(struct journal *journal, const uint8_t *block, uint32_t sequence)
 {
 	const struct journal_revoke_header *header = (const void *)block;

@@ -1,4 +1,17 @@
-/* From a directory, or an open file, back to its path: getcwd, and the links of /proc/PID. */
+/*
+ * From a directory, or an open file, back to its path: getcwd, and the links of /proc/PID.
+ *
+ * An inode does not know its names. So the walk goes up: the parent (lookup of "..") is read until
+ * an entry has the number of the inode, and the name goes before those that were found so far:
+ *
+ *	at		buffer, filled from its end
+ *	/usr/lib	.................../lib
+ *	/usr		.............../usr/lib
+ *	/		/usr/lib, moved to the beginning
+ *
+ * A mounted root has its directory's name. A file has one directory from its opening on; whether it
+ * is there by its name is looked up each time, because it may have been renamed or removed.
+ */
 #include "fs/vfs/path.h"
 #include "fs/vfs/anonymous.h"
 #include "fs/vfs/names.h"

@@ -1,4 +1,9 @@
-/* The types of file systems that this kernel has, and the text of mount's options. */
+/*
+ * The types of file systems that this kernel has, and the text of mount's options.
+ *
+ * Each type adds itself at start-up, to the end of a list, so /proc/filesystems has them in the
+ * order in which they are linked. Nothing is ever taken out of it, so nothing is locked.
+ */
 #include "fs/vfs/filesystem.h"
 
 #include "kernel/lib/string.h"
@@ -25,6 +30,7 @@ const struct filesystem *filesystem_find(const char *name)
 	return type;
 }
 
+/* "a,,b=c" has two options: commas without one between them are passed over. */
 bool mount_option_next(const char **text, char *name, uint32_t size, const char **value)
 {
 	const char *at = *text ? *text : "";

@@ -8,6 +8,14 @@
  *
  * So a new lock first grows over those of its kind that it touches, and is then cut out of all of
  * the owner's. A lock in the middle of another makes two of that: the second is the spare.
+ *
+ * A task that must wait sleeps until any lock has gone, and looks again. Programs that wait for
+ * each other are found before the last of them sleeps (fcntl(2): EDEADLK):
+ *
+ *	A has 1, waits for 2		B has 2, wants 1: B's lock is in A's way, A's in B's
+ *
+ * Two kinds do not see each other, as on Linux: fcntl's ranges, whose owner is a table of
+ * descriptors, and flock's whole files, whose owner is an open file.
  */
 #include "fs/vfs/locks.h"
 
@@ -54,6 +62,7 @@ const struct file_lock *lock_conflict(const struct inode *inode, const struct fi
 	return first;
 }
 
+/* Over the owner's locks of its kind that it overlaps or touches: they become one. */
 static void grow_lock(const struct inode *inode, struct file_lock *new)
 {
 	for (const struct file_lock *lock = inode->locks; lock; lock = lock->next) {
@@ -87,6 +96,7 @@ static struct file_lock *cut_lock(struct file_lock *lock, const struct file_lock
 	return has_start || has_end ? lock : next;
 }
 
+/* LOCK_NONE only cuts. Whatever was not needed of the two goes back. */
 static void replace_locks(struct inode *inode, struct file_lock *new, struct file_lock *spare)
 {
 	struct file_lock **at = &inode->locks;
@@ -137,6 +147,7 @@ static bool is_deadlock(const struct inode *inode, const struct file_lock *wante
 	return false;
 }
 
+/* The inode is held: its last name may go meanwhile. */
 static int wait_for_lock(struct inode *inode, const struct file_lock *wanted)
 {
 	struct lock_wait wait = { { NULL, NULL }, inode_hold(inode), wanted };

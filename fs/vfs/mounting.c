@@ -2,7 +2,17 @@
  * Mounting and unmounting: how the list of mounts changes (fs/vfs/mounts.h).
  *
  * File systems sleep while they are mounted and unmounted. Meanwhile the mount has its place in the
- * list, with a type and no root, so nobody gets the place and nobody finds the mount.
+ * list, with a type and no root, so nobody gets the place and nobody finds the mount:
+ *
+ *	reserve_mount		a place: it has a type now
+ *	mount_root_inode	the file system reads its superblock, and gives its root
+ *	attach_mount		the directory's ->mounted and the root's ->covers: walks go there
+ *
+ * An unmount is the same backwards. It detaches first, so that no walk enters what is about to go;
+ * a file system that is still in use says -EBUSY, and is attached again.
+ *
+ * References: the mount has one of its root and one of the directory that it covers, from
+ * attach_mount on.
  */
 #include "fs/vfs/mounting.h"
 
@@ -14,6 +24,7 @@
 
 bool vfs_is_shutting_down;
 
+/* The text is copied: the caller's is gone when the call ends. */
 static void set_options(struct mount *mount, const struct mount_options *options)
 {
 	mount->options = *options;
@@ -84,6 +95,7 @@ static int find_covered(struct mount *mount, struct inode *start, const char *pa
 	return error < 0 ? error : 0;
 }
 
+/* What fails gives back what the steps before it have taken. */
 int vfs_mount(struct inode *start, const char *source, const char *type, const char *path,
 	      const struct mount_options *options)
 {
@@ -119,6 +131,7 @@ static int find_mount(struct inode *start, const char *path, struct mount **moun
 	return error;
 }
 
+/* Is there an option of this name in a text? */
 static bool has_option(const char *text, const char *wanted)
 {
 	char name[32];
@@ -148,6 +161,7 @@ static void merge_options(char *merged, const char *before, const char *more)
 	}
 }
 
+/* The file system is asked first, and may refuse. An option that is not named stays as it was. */
 static int change_options(struct mount *mount, const struct mount_options *options)
 {
 	struct mount_options changed = *options;
@@ -232,6 +246,8 @@ static void take_along(struct inode *old_root, struct inode *new_root, const cha
 	attach_mount(mount, to, from);
 }
 
+/* The new root covers nothing, and has the place of the first one. What is open of the old root, or
+ * mounted in it elsewhere, stays in use and is not found by any path. */
 int vfs_change_root(const char *source, const char *type, const struct mount_options *options)
 {
 	struct mount mount = { .type = filesystem_find(type) };
@@ -256,6 +272,7 @@ int vfs_change_root(const char *source, const char *type, const struct mount_opt
 	return 0;
 }
 
+/* All of them, although one fails; the first error is returned. */
 int vfs_sync(void)
 {
 	int error = 0;
@@ -272,7 +289,8 @@ int vfs_sync(void)
 	return error;
 }
 
-/* The latest first, as it may be mounted on an earlier one. */
+/* The latest first, as it may be mounted on an earlier one. What is in use becomes read-only
+ * instead: its journal is empty then, and the next mount has nothing to replay. */
 void vfs_shut_down(void)
 {
 	struct mount_options options;

@@ -1,4 +1,17 @@
-/* Links and names: operations of Linux's programs on names, other than opening and creating files.
+/*
+ * Names of what is there: links, removing, renaming. Opening and making is in fs/vfs/vfs.c.
+ *
+ * An inode and its names are two things. A name is an entry of a directory; the inode is freed with
+ * its last name and its last reference:
+ *
+ *	link /a, /b		one inode with two names
+ *	remove /a		it has one name, /b
+ *	rename /b to /c		what had the name /c before has lost it
+ *	exchange /c, /d		two inodes, each with the other's name
+ *
+ * Each call is a walk to the directory (path_do), checks, and the operation of the file system. If
+ * several things are wrong the first check decides which errno the program gets, so their order is
+ * Linux's (rename(2), unlink(2), rmdir(2)). Tasks only; all of it may sleep.
  */
 #include "fs/vfs/names.h"
 
@@ -8,6 +21,7 @@
 
 #define DEPTH_MAX 65536u /* of directories in each other */
 
+/* The target is a text that nobody looks up now: it may lead nowhere. */
 static int make_symlink(struct path *path, void *target)
 {
 	const struct inode_ops *ops = path->directory->ops;
@@ -22,6 +36,7 @@ int vfs_symlink(struct inode *start, const char *text, const char *target)
 	return *target ? path_do(start, text, PATH_NAME, make_symlink, (char *)target) : -ENOENT;
 }
 
+/* A directory has one name only, else there would be circles, and ".." would be two directories. */
 static int make_link(struct path *path, void *context)
 {
 	struct inode *inode = context;
@@ -110,6 +125,8 @@ static int check_replace(const struct inode *inode, const struct path *to, uint3
 	return is_directory ? -ENOTDIR : -EISDIR;
 }
 
+/* What can never have another name, then what is not there, then kinds, and at last a directory
+ * that would be below itself. Nothing has changed yet. */
 static int check_rename(const struct path *from, const struct path *to, uint32_t flags)
 {
 	/* Must be a directory if the new name ends with a slash: what gets it, or has had it. */
@@ -140,6 +157,7 @@ static int check_rename(const struct path *from, const struct path *to, uint32_t
 	return mount_check_write(from->directory) ?: check_replace(from->inode, to, flags);
 }
 
+/* Who loses a name must allow that: the old directory, and the new one if the name is in use. */
 static int rename_resolved(struct path *from, struct path *to, uint32_t flags)
 {
 	int error = check_rename(from, to, flags);
@@ -158,6 +176,7 @@ static int rename_resolved(struct path *from, struct path *to, uint32_t flags)
 					    to->directory, &to->last, to->inode);
 }
 
+/* Of two walks: when the answer of one is not true any more, both are done again. */
 int vfs_rename(struct inode *start, const char *text, struct inode *new_start, const char *new_text,
 	       uint32_t flags)
 {

@@ -26,7 +26,7 @@
 #define CIRCLE_LINKS 4
 #define LINKS_MAX    40
 
-static struct inode *root;
+static struct inode *root; /* of all processes */
 
 void path_set_root(struct inode *inode)
 {
@@ -82,6 +82,8 @@ static struct inode *across_mounts(struct inode *inode)
 	return inode;
 }
 
+/* The ".." that a file system knows is that of its own directories. That of a mounted root is where
+ * it is mounted. */
 int path_parent(struct inode *directory, struct inode **parent)
 {
 	static const struct name up = { "..", 2, 0 };
@@ -135,6 +137,7 @@ static int expand_into(char *text, struct path *path)
 	return 0;
 }
 
+/* The walk goes on from this directory, whose reference it takes over. */
 static void restart_at(struct path *path, struct inode *directory)
 {
 	inode_put(path->directory);
@@ -189,6 +192,7 @@ bool path_is_planted(const struct path *path)
 	       inode->owner != directory->owner;
 }
 
+/* A link in the middle of a path is always followed. */
 static bool is_followed(const struct path *path, enum path_end end)
 {
 	if (!path->inode || !inode_is(path->inode, S_IFLNK))
@@ -197,6 +201,8 @@ static bool is_followed(const struct path *path, enum path_end end)
 	return *path->rest || end == PATH_FOLLOW || (end == PATH_STAY && path->slashes);
 }
 
+/* One name in each round, until the rest is empty. After a link the rest is what it leads to, and
+ * its first name is looked up in the directory where the link is, or in the root. */
 static int walk_path(struct path *path, enum path_end end)
 {
 	for (;;) {
@@ -241,6 +247,7 @@ int path_resolve(struct path *path, struct inode *start, const char *text, enum 
 	return error;
 }
 
+/* The path is released before it is walked again: a directory that was removed meanwhile can go. */
 int path_do(struct inode *start, const char *text, enum path_end end, path_action *action,
 	    void *context)
 {
@@ -262,6 +269,7 @@ bool path_is_wrong_kind(const struct path *path)
 	return path->slashes && path->inode && !inode_is(path->inode, S_IFDIR);
 }
 
+/* For path_find. */
 static int take_inode(struct path *path, void *found)
 {
 	if (path_is_wrong_kind(path))

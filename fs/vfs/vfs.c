@@ -177,7 +177,7 @@ static int check_open(const struct inode *inode, uint32_t flags)
 	return flags & O_APPEND ? mount_check_write(inode) : mount_check_change(inode);
 }
 
-/* What open is asked for. */
+/* What open is asked for; it goes through the walk (path_do) to open_resolved. */
 struct open_request {
 	uint32_t flags, mode;
 	struct file **file;
@@ -283,6 +283,7 @@ int vfs_check_new(const struct path *path, uint32_t mode)
 	return mount_check_write(path->directory);
 }
 
+/* What is to be made: an inode of this type, with these permissions. */
 struct make_request {
 	uint32_t mode, device;
 };
