@@ -43,16 +43,16 @@ BY_LESSON = 2_800  # of the core, added
 # that were missing: memory that is pinned or grows, clones as Linux makes them, limits that bind.
 #
 # The storage (limit 7,000), by folder:
-#   6,756  fs/ext        names and hash trees, extents and pointers, bitmaps and groups, attributes,
+#   6,745  fs/ext        names and hash trees, extents and pointers, bitmaps and groups, attributes,
 #                        inodes, checksums, the mount
-#   2,370  fs/disk       what makes inodes and files of a mounted disk; reservations
-#   2,265  drivers/disk  queue, four modes, partitions, discards, snapshots
-#   1,605  fs/vfs        names and mounts: lesson 3's programs need them already
-#   1,384  fs/jbd2       the journal
-#   1,226  fs/cache      pages and blocks
-#     508  others
+#   2,314  fs/disk       what makes inodes and files of a mounted disk; reservations
+#   2,231  drivers/disk  queue, four modes, partitions, discards, snapshots
+#   1,558  fs/vfs        names and mounts: lesson 3's programs need them already
+#   1,368  fs/jbd2       the journal
+#   1,208  fs/cache      pages and blocks
+#     503  others
 # The limit was set before there was any of it, for a half that only reads; that half has 3,400.
-STILL = {"breadth": 13_165, "storage": 16_130}
+STILL = {"breadth": 13_165, "storage": 15_927}
 BEGINNING, END = "<!-- make budget -->\n", "<!-- end of make budget -->\n"
 
 
