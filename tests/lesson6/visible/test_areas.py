@@ -182,6 +182,11 @@ def test_heap(lab):
         found = run.call("space_set_break", space, HEAP - 1)
         expect("space_set_break below the heap returns", hex(found), hex(HEAP + PAGE))
         expect("pages of the heap that are written", sum(run.write_pages(HEAP, 3, 7)), 1)
+        run.write_pages(HEAP + 16, 1, 7)
+        for end in (HEAP + 8, HEAP + PAGE):
+            run.call("space_set_break", space, end)
+        what = "what is read 16 bytes from the start of the heap, which had only 8 meanwhile"
+        expect(what, run.read_pages(HEAP + 16, 1), [0])
         for end in (HEAP, HEAP + 2 * PAGE):
             run.call("space_set_break", space, end)
         expect("what is read in the heap that was given back", run.read_pages(HEAP, 2), [0, 0])
