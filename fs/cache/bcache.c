@@ -241,10 +241,7 @@ int bcache_get(struct block_device *device, uint64_t block, uint32_t size,
 	struct cached_block *buffer;
 	int result = get_buffer(device, block, size, &buffer);
 
-	if (result == 0)
-		stats.hits[purpose]++;
-	else
-		stats.misses[purpose]++;
+	(result == 0 ? stats.hits : stats.misses)[purpose]++;
 	if (result == 1) {
 		buffer->purpose = purpose;
 		result = read_buffer(buffer);

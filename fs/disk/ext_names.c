@@ -320,7 +320,7 @@ static uint32_t mode_of_type(uint8_t type)
 	return type < sizeof(modes) / sizeof(modes[0]) ? modes[type] : 0;
 }
 
-static int show_entry(void *context, const char *name, uint32_t number, uint8_t type)
+static int pass_entry_on(void *context, const char *name, uint32_t number, uint8_t type)
 {
 	const struct listing *listing = context;
 	const struct directory_entry entry = { name_of(name, strlen(name)), number,
@@ -336,7 +336,7 @@ static int disk_iterate(struct inode *directory, uint64_t *position, directory_v
 {
 	struct disk_mount *mount = lock_mount(directory);
 	struct listing listing = { visit, context, position };
-	int error = ext_iterate(ext_of(directory), position, show_entry, &listing);
+	int error = ext_iterate(ext_of(directory), position, pass_entry_on, &listing);
 
 	return disk_unlock(mount, error < 0 ? error : 0);
 }

@@ -120,10 +120,8 @@ static struct ext_dir_entry_2 *entry_of(const struct ext_slot *slot)
 /* Names that are counted differ in the last letter. */
 static inline bool is_named(const struct ext_dir_entry_2 *entry, const struct ext_name *name)
 {
-	uint32_t last = name->length - 1;
-
 	return entry->inode != 0 && entry->name_len == name->length &&
-	       entry->name[last] == name->text[last] &&
+	       entry->name[name->length - 1] == name->text[name->length - 1] &&
 	       memcmp(entry->name, name->text, name->length) == 0;
 }
 

@@ -18,9 +18,7 @@ int ext_inode_pin(struct ext_fs *fs, uint32_t number, struct cached_block **out)
 {
 	int error = ext_inode_block(fs, number, out);
 
-	if (error)
-		return error;
-	return ext_change_or_put(fs, *out);
+	return error ? error : ext_change_or_put(fs, *out);
 }
 
 int ext_inode_begin(struct ext_inode *inode)

@@ -200,8 +200,8 @@ static int take_in_group(struct ext_fs *fs, uint32_t group, bool is_directory, u
 
 /* In the best group, or in the next one if its bitmap turns out to be damaged, or cannot be read.
  */
-static int take_inode(const struct ext_inode *directory, bool is_directory, uint32_t *number,
-		      struct cached_block **table)
+static int take_free_inode(const struct ext_inode *directory, bool is_directory, uint32_t *number,
+			   struct cached_block **table)
 {
 	struct ext_fs *fs = directory->fs;
 	uint32_t group;
@@ -254,7 +254,7 @@ int ext_inode_new(const struct ext_inode *directory, const struct ext_new *new,
 	bool is_directory = new->mode >> 12 == EXT_TYPE_DIRECTORY;
 	struct cached_block *table;
 	uint32_t number;
-	int error = take_inode(directory, is_directory, &number, &table);
+	int error = take_free_inode(directory, is_directory, &number, &table);
 
 	if (error)
 		return error;

@@ -36,8 +36,8 @@ int ext_link(struct ext_inode *directory, const struct ext_name *name, struct ex
 }
 
 /* The part of a removal that may fail comes first, and ends with the inode's link. */
-static int remove_name(struct ext_inode *directory, const struct ext_name *name,
-		       struct ext_inode *inode)
+static int drop_ext_name(struct ext_inode *directory, const struct ext_name *name,
+			 struct ext_inode *inode)
 {
 	struct ext_slot slot;
 	int error = ext_name_own(directory, name, inode, &slot);
@@ -65,5 +65,5 @@ int ext_remove(struct ext_inode *directory, const struct ext_name *name, struct 
 		error = ext_names_begin(&change, directory, inode, NULL, NULL);
 	if (error)
 		return error;
-	return ext_names_end(&change, remove_name(directory, name, inode));
+	return ext_names_end(&change, drop_ext_name(directory, name, inode));
 }
