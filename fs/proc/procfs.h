@@ -42,7 +42,7 @@ void procfs_register(struct procfs_entry *directory, struct procfs_entry *entrie
 	STARTUP(table##_register)
 
 /* The same for a table of one entry, whose members follow. */
-#define PROCFS_FILE(directory, table, ...)                                                         \
+#define PROCFS_ENTRY(directory, table, ...)                                                        \
 	static struct procfs_entry table[] = { { __VA_ARGS__ } };                                  \
 	PROCFS(directory, table)
 

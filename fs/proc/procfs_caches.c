@@ -19,5 +19,4 @@ static int drop_caches(const void *unused, const char *line)
 	return 0;
 }
 
-static struct procfs_entry caches[] = { { "drop_caches", .text = "0", .store = drop_caches } };
-PROCFS(procfs_sys_vm, caches)
+PROCFS_ENTRY(procfs_sys_vm, caches, "drop_caches", .text = "0", .store = drop_caches)

@@ -20,5 +20,4 @@ static void show_objects(struct procfs_text *text, const struct task *unused)
 	procfs_print(text, "inodes %u\nentries %u\npages %u\n", ram.inodes, ram.entries, ram.pages);
 }
 
-static struct procfs_entry objects[] = { { "objects", .show = show_objects } };
-PROCFS(&procfs_root, objects)
+PROCFS_ENTRY(&procfs_root, objects, "objects", .show = show_objects)

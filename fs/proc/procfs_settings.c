@@ -34,6 +34,5 @@ static struct procfs_entry directories[] = {
 	{ "fs", PROCFS_ENTRIES(of_fs) },
 };
 
-static struct procfs_entry sys[] = { { "sys", PROCFS_ENTRIES(directories) } };
-PROCFS(&procfs_root, sys)
+PROCFS_ENTRY(&procfs_root, sys, "sys", PROCFS_ENTRIES(directories))
 PROCFS(sys, procfs_sys_vm)

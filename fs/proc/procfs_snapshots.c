@@ -30,7 +30,4 @@ static int store_snapshot(const void *unused, const char *line)
 	return snapshots_do(line);
 }
 
-static struct procfs_entry snapshots[] = {
-	{ "snapshots", .show = show_snapshots, .store = store_snapshot },
-};
-PROCFS(&procfs_root, snapshots)
+PROCFS_ENTRY(&procfs_root, snapshots, "snapshots", .show = show_snapshots, .store = store_snapshot)

@@ -147,6 +147,6 @@ static int store_areas_most(const void *unused, const char *line)
 	return 0;
 }
 
-PROCFS_FILE(&procfs_task, smaps, "smaps", .show = show_smaps, .order = SMAPS_ORDER)
-PROCFS_FILE(procfs_sys_vm, areas_most, "max_map_count", .show = show_areas_most,
-	    .store = store_areas_most)
+PROCFS_ENTRY(&procfs_task, smaps, "smaps", .show = show_smaps, .order = SMAPS_ORDER)
+PROCFS_ENTRY(procfs_sys_vm, areas_most, "max_map_count", .show = show_areas_most,
+	     .store = store_areas_most)

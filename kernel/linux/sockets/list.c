@@ -48,5 +48,4 @@ static void show_sockets(struct procfs_text *text, const struct task *unused)
 }
 
 static struct procfs_entry lists[] = { { "unix", .show = show_sockets, .order = PAGES_ORDER } };
-static struct procfs_entry net[] = { { "net", PROCFS_ENTRIES(lists) } };
-PROCFS(&procfs_root, net)
+PROCFS_ENTRY(&procfs_root, net, "net", PROCFS_ENTRIES(lists))

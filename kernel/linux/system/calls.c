@@ -381,7 +381,7 @@ static void show_limits(struct procfs_text *text, const struct task *task)
 	}
 }
 
-PROCFS_FILE(&procfs_task, limits, "limits", .show = show_limits)
+PROCFS_ENTRY(&procfs_task, limits, "limits", .show = show_limits)
 
 /* What setarch asks for is true in any case: programs have 32 bits, and addresses are not random.
  */

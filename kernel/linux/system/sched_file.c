@@ -1,7 +1,7 @@
 /*
  * /proc/sched shows the scheduler's state; writing a class's name to it chooses that class.
  *
- *	cat /proc/sched			class rr, quantum 5 ticks, switches 120
+ *	cat /proc/sched			class rr, quantum 2 ticks, switches 120
  *	echo fair > /proc/sched		from the next switch on
  */
 #include "fs/proc/procfs.h"
@@ -20,4 +20,4 @@ static int sched_file_store(const void *unused, const char *line)
 	return sched_use(line);
 }
 
-PROCFS_FILE(&procfs_root, sched, "sched", .show = sched_file_show, .store = sched_file_store)
+PROCFS_ENTRY(&procfs_root, sched, "sched", .show = sched_file_show, .store = sched_file_store)

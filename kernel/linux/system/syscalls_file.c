@@ -32,5 +32,5 @@ static int trace_file_store(const void *unused, const char *line)
 	return 0;
 }
 
-PROCFS_FILE(&procfs_root, trace, "syscalls", .show = trace_file_show, .store = trace_file_store,
-	    .order = TEXT_ORDER)
+PROCFS_ENTRY(&procfs_root, trace, "syscalls", .show = trace_file_show, .store = trace_file_store,
+	     .order = TEXT_ORDER)
