@@ -12,13 +12,10 @@
  *	disk-unplug hdb		its channel floats; again: it is back
  *	disk-silence hdb	its channel loses interrupts
  */
-#include <stdbool.h>
-#include <stddef.h>
 
 #include "drivers/disk/ata.h"
 #include "drivers/disk/ata_mode.h"
 #include "drivers/disk/ata_drive.h"
-#include "drivers/disk/block.h"
 #include "kernel/cpu/io.h"
 #include "kernel/cpu/machine.h"
 #include "kernel/lib/errno.h"
@@ -29,7 +26,6 @@
 #include "kernel/report/printk.h"
 #include "kernel/task/sched.h"
 #include "kernel/task/time.h"
-#include "kernel/task/wait.h"
 #include "mm/page_alloc.h"
 
 #define ORDER	10 /* 4 MiB */

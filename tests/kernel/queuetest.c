@@ -8,8 +8,6 @@
  * ones after it go, to a snapshot, say, which has the same queue. Word i (64 bits) of sector n is n
  * * 64 + i: so it is written, and so it must be read, unless the drive has an error there.
  */
-#include <stdbool.h>
-#include <stddef.h>
 
 #include "drivers/disk/block.h"
 #include "drivers/disk/queue.h"

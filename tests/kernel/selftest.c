@@ -1,7 +1,4 @@
 /* Tests that run inside the kernel and report in KTAP, flat, one line a test. */
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "drivers/clock/pit.h"
 #include "kernel/lib/divide.h"
@@ -11,7 +8,6 @@
 #include "kernel/report/printk.h"
 #include "kernel/lib/random.h"
 #include "kernel/lib/string.h"
-#include "kernel/task/time.h"
 #include "drivers/disk/trace.h"
 #include "kernel/cpu/trap.h"
 #include "mm/page_alloc.h"
