@@ -20,6 +20,7 @@ from labs.tools.grading.lab import ROOT
 from labs.tools.machine.symbols import KERNEL_BASE
 from tests.lesson4.support import FLAGS, tool
 from tests.lesson5.support import PAGE_ENTRY, RESERVED, Calls
+from tests.support.guest_memory import NotMapped
 from tests.support.remote import TEXT_AREA, Guest
 from tests.support.told import fail
 
@@ -171,11 +172,22 @@ class Spaces(Calls):
         """An entry by pte_of and pte_set, as exercises that need page tables make it; where it is.
         0: no memory."""
         place = self.call("pte_of", space, address, 1)
+        if place and not self._is_memory(place):
+            fail(
+                f"pte_of({address:#x}, true): expected the kernel's address of an entry, seen "
+                f"{place:#x}, where there is no memory"
+            )
         if place:
             more = bool(value) - bool(self.kernel.word(place))
             self.kernel.set_word(space + SPACE_PAGES, self.kernel.word(space + SPACE_PAGES) + more)
             self.call("pte_set", space, address, place, value)
         return place
+
+    def _is_memory(self, place: int) -> bool:
+        try:
+            return len(self.guest.data(place, 4)) == 4
+        except NotMapped:
+            return False
 
     def map_page(self, space: int, address: int, writable: int) -> int:
         """A new page full of its address at an address of a space. Its entry; 0: no memory."""
