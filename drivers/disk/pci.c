@@ -52,7 +52,7 @@ static uint8_t pci_header(uint32_t function)
 	return pci_read(function, HEADER) >> 16;
 }
 
-static bool is_there(uint32_t function)
+static bool is_present(uint32_t function)
 {
 	uint32_t first = function & -DEVICE; /* of the same device; without it there are no more */
 
@@ -65,7 +65,7 @@ bool pci_find(uint16_t class_and_subclass, uint32_t *function)
 	uint32_t last_bus = 0;
 
 	for (uint32_t at = 0; at / BUS <= last_bus; at += FUNCTION) {
-		if (!is_there(at))
+		if (!is_present(at))
 			continue;
 		if (pci_read(at, PCI_CLASS) >> 16 == class_and_subclass) {
 			*function = at;

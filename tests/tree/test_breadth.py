@@ -89,7 +89,7 @@ SHARED = {
     "add", "add_copies", "allocate", "check", "check_checksum", "check_features",
     "check_header", "checksum", "collect", "command_for", "continues", "convert", "count",
     "extend", "fill", "find", "find_group", "finish", "grow", "hand_over", "is_before",
-    "is_whole", "make", "make_room", "move", "move_entries", "new_node", "prune", "put",
+    "is_whole", "make_room", "move", "move_entries", "new_node", "prune", "put",
     "read_super", "release", "room_for", "seal", "sort", "split", "take", "tell", "type_of",
     "walk", "word_at",
 }  # fmt: skip
