@@ -80,7 +80,7 @@ static int check_remove(const struct path *path, bool is_directory)
 	return path->directory->ops->remove ? check_loss(path->directory, path->inode) : -EPERM;
 }
 
-static int remove_name(struct path *path, void *is_directory)
+static int remove_resolved(struct path *path, void *is_directory)
 {
 	return check_remove(path, *(bool *)is_directory)
 		   ?: path->directory->ops->remove(path->directory, &path->last, path->inode);
@@ -88,7 +88,7 @@ static int remove_name(struct path *path, void *is_directory)
 
 int vfs_remove(struct inode *start, const char *text, bool directory)
 {
-	return path_do(start, text, PATH_NAME, remove_name, &directory);
+	return path_do(start, text, PATH_NAME, remove_resolved, &directory);
 }
 
 /* Is `directory` the inode, or anywhere below it? Above a damaged directory there may be a circle.

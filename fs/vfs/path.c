@@ -270,7 +270,7 @@ bool path_is_wrong_kind(const struct path *path)
 }
 
 /* For path_find. */
-static int take_inode(struct path *path, void *found)
+static int find_resolved(struct path *path, void *found)
 {
 	if (path_is_wrong_kind(path))
 		return -ENOTDIR;
@@ -282,5 +282,5 @@ static int take_inode(struct path *path, void *found)
 
 int path_find(struct inode *start, const char *text, enum path_end end, struct inode **found)
 {
-	return path_do(start, text, end, take_inode, found);
+	return path_do(start, text, end, find_resolved, found);
 }
