@@ -320,7 +320,7 @@ class Play:
         for name, value in player.kept.items():
             if now[name] != value:
                 fail(f"{name.upper()} was {value:#x} before {player.words}, and is {now[name]:#x}")
-        player.now = now
+        player.now = now | {"esp": player.now["esp"]}  # as before the call: a caller cleans up
         if not player.calls:
             return player, now["eax"]
         place = RESULTS + PIECE * player.number

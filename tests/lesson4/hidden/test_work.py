@@ -239,6 +239,7 @@ def test_many_signals(lab):
             yield from play.begin(keep_yielding)
             play.interrupts(False)
             frame.work = WORK_SIGNAL
+            play.set_of(task, "preempt_count", 0)
             yield "sched_work", frame.place
             assert not delivered, "a signal is delivered to code in the kernel"
             play.preempt_disable()
