@@ -131,8 +131,8 @@ static void make_table(struct ata_region *regions, const struct block_transfer *
 	regions[used - 1].flags = LAST;
 }
 
-static struct ata_command command_for(const struct ata_drive *drive,
-				      const struct block_transfer *transfer)
+static struct ata_command dma_command_for(const struct ata_drive *drive,
+					  const struct block_transfer *transfer)
 {
 	bool is_forced = transfer->is_forced && ata_can_force(drive);
 	bool is_wide = ata_needs_lba48(transfer) || is_forced;
@@ -150,7 +150,7 @@ static struct ata_command command_for(const struct ata_drive *drive,
 /* The direction is given before the start, and again with it. */
 bool ata_dma(const struct ata_drive *drive, const struct block_transfer *transfer, uint8_t *status)
 {
-	struct ata_command command = command_for(drive, transfer);
+	struct ata_command command = dma_command_for(drive, transfer);
 	uint16_t port = drive->channel->bus_master;
 	uint8_t direction = transfer->is_write ? 0 : TO_MEMORY;
 

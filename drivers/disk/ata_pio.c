@@ -39,7 +39,7 @@ void ata_fetch(const struct ata_drive *drive, void *buffer, unsigned sectors)
 }
 
 /* The other direction. */
-static void hand_over(const struct ata_drive *drive, const void *buffer, unsigned sectors)
+static void write_data(const struct ata_drive *drive, const void *buffer, unsigned sectors)
 {
 	uint32_t words = sectors * SECTOR_SIZE / 2;
 
@@ -60,7 +60,7 @@ static void move(const struct ata_drive *drive, struct place *place, unsigned se
 		if (here > sectors)
 			here = sectors;
 		if (is_write)
-			hand_over(drive, buffer, here);
+			write_data(drive, buffer, here);
 		else
 			ata_fetch(drive, buffer, here);
 		sectors -= here;

@@ -164,7 +164,7 @@ int ext_attributes_in_inode(const struct ext_inode *inode, struct ext_attributes
 	return check_entries(inode, out);
 }
 
-static int check_header(const struct ext_inode *inode, const struct cached_block *buffer)
+static int check_attribute_header(const struct ext_inode *inode, const struct cached_block *buffer)
 {
 	const struct ext_xattr_header *header = (const struct ext_xattr_header *)buffer->data;
 
@@ -196,7 +196,7 @@ int ext_attributes_in_block(const struct ext_inode *inode, struct ext_attributes
 		error = ext_block_read(fs, inode->attributes, BLOCK_OTHER, &out->buffer);
 	if (error)
 		return error;
-	error = check_header(inode, out->buffer);
+	error = check_attribute_header(inode, out->buffer);
 	if (error)
 		return bcache_done(out->buffer, error);
 	out->data = out->buffer->data;

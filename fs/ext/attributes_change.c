@@ -62,8 +62,8 @@ static uint32_t block_hash(const struct ext_attributes *place)
 
 /* ---- a place is built again ---- */
 
-static int add(struct job *job, const struct ext_attribute_name *name, const void *value,
-	       uint32_t size)
+static int add_attribute(struct job *job, const struct ext_attribute_name *name, const void *value,
+			 uint32_t size)
 {
 	uint32_t bytes = ext_attribute_bytes(name->length), end = (uint32_t)sizeof(uint32_t);
 	struct ext_xattr_entry *entry = (struct ext_xattr_entry *)(job->built.data + job->at);
@@ -98,15 +98,15 @@ static int build(struct job *job, const struct ext_attributes *from, const void 
 		int order = ext_attribute_compare(&job->name, entry);
 
 		if (value && (order == 0 || (order < 0 && from->is_block))) {
-			error = add(job, &job->name, value, job->size);
+			error = add_attribute(job, &job->name, value, job->size);
 			value = NULL;
 		}
 		if (order != 0 && !error)
-			error =
-			    add(job, &old, from->data + entry->e_value_offs, entry->e_value_size);
+			error = add_attribute(job, &old, from->data + entry->e_value_offs,
+					      entry->e_value_size);
 	}
 	if (value && !error)
-		error = add(job, &job->name, value, job->size);
+		error = add_attribute(job, &job->name, value, job->size);
 	return error;
 }
 

@@ -23,7 +23,7 @@
 #define FEW 16u /* bytes of a bitmap */
 
 /* Thirty-two bits, those that are looked for as ones. */
-static uint32_t word_at(const uint32_t *a, const uint32_t *b, uint32_t at, bool value)
+static uint32_t bits_at(const uint32_t *a, const uint32_t *b, uint32_t at, bool value)
 {
 	uint32_t word = a[at / 32] | (b ? b[at / 32] : 0);
 
@@ -32,21 +32,21 @@ static uint32_t word_at(const uint32_t *a, const uint32_t *b, uint32_t at, bool 
 
 uint32_t ext_bits_find(const void *a, const void *b, uint32_t from, uint32_t end, bool value)
 {
-	uint32_t word = from < end ? word_at(a, b, from, value) >> from % 32 << from % 32 : 0;
+	uint32_t word = from < end ? bits_at(a, b, from, value) >> from % 32 << from % 32 : 0;
 
 	from &= ~31u;
 	while (word == 0) {
 		from += 32;
 		if (from >= end)
 			return end;
-		word = word_at(a, b, from, value);
+		word = bits_at(a, b, from, value);
 	}
 	from += (uint32_t)__builtin_ctz(word);
 	return from < end ? from : end;
 }
 
 /* Sets or clears count bits. */
-static void fill(uint8_t *bits, uint32_t first, uint32_t count, bool value)
+static void set_bits(uint8_t *bits, uint32_t first, uint32_t count, bool value)
 {
 	for (uint32_t end = first + count; first < end;) {
 		uint8_t mask = (uint8_t)(1u << first % 8);
@@ -134,7 +134,7 @@ static int check_own(const struct ext_bitmap *bitmap)
 }
 
 /* Refuses a bitmap of the disk that is not what its descriptor says. */
-static int check(const struct ext_bitmap *bitmap)
+static int check_bitmap(const struct ext_bitmap *bitmap)
 {
 	const struct ext_fs *fs = bitmap->fs;
 	uint32_t zeros = count_zeros(bitmap->buffer->data, bitmap->bits);
@@ -154,14 +154,14 @@ static int check(const struct ext_bitmap *bitmap)
 
 /* A bitmap that was never written: of inodes all are free, of blocks all but the file system's own.
  */
-static void make(const struct ext_bitmap *bitmap)
+static void make_bitmap(const struct ext_bitmap *bitmap)
 {
 	uint8_t *bits = bitmap->buffer->data;
 
 	if (bitmap->kind == EXT_BITMAP_BLOCKS)
 		for (uint32_t at = 0, to; own_bits(bitmap, bitmap->bits, &at, &to); at = to)
-			fill(bits, at, to - at, true);
-	fill(bits, bitmap->bits, bitmap->buffer->size * 8 - bitmap->bits, true);
+			set_bits(bits, at, to - at, true);
+	set_bits(bits, bitmap->bits, bitmap->buffer->size * 8 - bitmap->bits, true);
 }
 
 /* Was it the last group, shorter, and without files? resize2fs leaves the bitmap of such a group
@@ -208,7 +208,7 @@ static int get_new(struct ext_bitmap *bitmap)
 					  &bitmap->buffer);
 	if (error)
 		return error;
-	make(bitmap);
+	make_bitmap(bitmap);
 	if (count_zeros(bitmap->buffer->data, bitmap->bits) != bitmap->free)
 		return ext_corrupt(fs, bitmap->name,
 				   "group %u: new, but the descriptor has %u of %u free",
@@ -234,7 +234,7 @@ static int get_old(struct ext_bitmap *bitmap)
 				   bitmap->block);
 	int error = ext_block_read(bitmap->fs, bitmap->block, BLOCK_OTHER, &bitmap->buffer);
 
-	return error || bitmap->buffer->verified ? error : check(bitmap);
+	return error || bitmap->buffer->verified ? error : check_bitmap(bitmap);
 }
 
 bool ext_bitmap_is_bad(const struct ext_fs *fs, uint32_t group, enum ext_bitmap_kind kind)
@@ -357,7 +357,7 @@ static uint32_t new_checksum(const struct ext_bitmap *bitmap, uint32_t first, ui
 		return 0;
 	if (length > sizeof(turned))
 		return checksum_of(bitmap, bitmap->buffer->data);
-	fill(turned, first % 8, count, true);
+	set_bits(turned, first % 8, count, true);
 	return bitmap->checksum ^
 	       crc32c_zeros(crc32c(0, turned, length), bitmap->covered - byte - length);
 }
@@ -376,11 +376,11 @@ int ext_bitmap_change(struct ext_bitmap *bitmap, uint32_t first, uint32_t count,
 
 	if (error)
 		return error;
-	fill(bits, first, count, value);
+	set_bits(bits, first, count, value);
 	set_checksum(bitmap, new_checksum(bitmap, first, count));
 	error = ext_group_write(fs, bitmap->group, &bitmap->descriptor);
 	if (error)
-		fill(bits, first, count, !value);
+		set_bits(bits, first, count, !value);
 	else if (bitmap->kind == EXT_BITMAP_BLOCKS && bitmap->group < fs->looked_at)
 		fs->sure = value ? fs->sure - count : fs->sure + count;
 	return error;

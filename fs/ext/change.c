@@ -49,7 +49,7 @@ static int put_super(struct ext_fs *fs)
 }
 
 /* The superblock is one block more than the caller asked for. */
-static uint32_t room_for(const struct ext_fs *fs, uint32_t blocks)
+static uint32_t blocks_of_change(const struct ext_fs *fs, uint32_t blocks)
 {
 	uint32_t limit = journal_limit(fs->journal);
 
@@ -71,7 +71,7 @@ int ext_begin(struct ext_fs *fs, uint32_t blocks)
 	if (!error && fs->nesting == 0 && is_scarce(fs))
 		error = ext_commit(fs);
 	if (!error && fs->journal)
-		error = journal_begin(fs->journal, room_for(fs, blocks));
+		error = journal_begin(fs->journal, blocks_of_change(fs, blocks));
 	if (!error)
 		fs->nesting++;
 	return error;
@@ -109,7 +109,7 @@ int ext_extend(struct ext_fs *fs, uint32_t blocks)
 
 	if (error || !fs->journal)
 		return error;
-	return journal_extend(fs->journal, room_for(fs, blocks));
+	return journal_extend(fs->journal, blocks_of_change(fs, blocks));
 }
 
 /* Without a journal only the cache knows of them. */

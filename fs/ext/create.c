@@ -52,7 +52,8 @@ static int fill_symlink(struct ext_inode *inode, const char *target)
 	return bcache_done(buffer, 0);
 }
 
-static int fill(struct ext_inode *inode, const struct ext_inode *parent, const struct ext_new *new)
+static int fill_inode(struct ext_inode *inode, const struct ext_inode *parent,
+		      const struct ext_new *new)
 {
 	inode->links = 1;
 	switch (new->mode >> 12) {
@@ -75,7 +76,7 @@ static int make_inode(const struct ext_inode *parent, const struct ext_new *new,
 
 	if (error)
 		return error;
-	error = fill(out, parent, new);
+	error = fill_inode(out, parent, new);
 	if (!error)
 		error = ext_inode_write(out);
 	if (!error)

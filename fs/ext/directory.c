@@ -59,16 +59,17 @@ static uint32_t *names_checksum(uint8_t *data, uint32_t size, uint32_t *sum)
 }
 
 /* *sum is the seed, and becomes the checksum. at: where a node's entries begin, or 0. */
-static uint32_t *checksum(struct cached_block *buffer, uint32_t at, uint32_t *sum)
+static uint32_t *directory_checksum(struct cached_block *buffer, uint32_t at, uint32_t *sum)
 {
 	return at ? node_checksum(buffer->data, buffer->size, at, sum)
 		  : names_checksum(buffer->data, buffer->size, sum);
 }
 
 /* A block that has no place for a checksum was refused when it was read, so there is one. */
-static void seal(struct cached_block *buffer)
+static void seal_directory(struct cached_block *buffer)
 {
-	uint32_t sum = buffer->seal_seed, *place = checksum(buffer, buffer->seal_at, &sum);
+	uint32_t sum = buffer->seal_seed,
+		 *place = directory_checksum(buffer, buffer->seal_at, &sum);
 
 	if (place)
 		*place = sum;
@@ -80,15 +81,15 @@ void ext_directory_sum(const struct ext_inode *directory, uint32_t logical,
 {
 	if (!ext_has_checksums(directory->fs))
 		return;
-	buffer->seal = seal;
+	buffer->seal = seal_directory;
 	buffer->seal_seed = ext_inode_seed(directory);
 	buffer->seal_at = ext_directory_index(directory, logical, buffer->data);
 }
 
 /* Until a visit returns something other than 0, which becomes the result. Ends: each turn moves on
  * by at least 12 bytes. */
-static int walk(const struct ext_inode *directory, uint32_t logical, uint8_t *data,
-		ext_entry_visitor *visit, void *context)
+static int walk_entries(const struct ext_inode *directory, uint32_t logical, uint8_t *data,
+			ext_entry_visitor *visit, void *context)
 {
 	uint32_t end = ext_directory_end(directory, logical, data);
 	const struct ext_dir_entry_2 *entry;
@@ -115,12 +116,12 @@ static int check_block(const struct ext_inode *directory, uint32_t logical,
 		       struct cached_block *buffer)
 {
 	uint32_t at = ext_directory_index(directory, logical, buffer->data);
-	int error = walk(directory, logical, buffer->data, check_visit, (void *)directory);
+	int error = walk_entries(directory, logical, buffer->data, check_visit, (void *)directory);
 
 	if (error || !ext_has_checksums(directory->fs))
 		return error;
 	uint32_t sum = ext_inode_seed(directory);
-	uint32_t *place = checksum(buffer, at, &sum);
+	uint32_t *place = directory_checksum(buffer, at, &sum);
 
 	if (place && *place == sum)
 		return 0;
@@ -152,7 +153,7 @@ int ext_directory_walk(const struct ext_inode *directory, uint32_t logical,
 
 	if (result)
 		return result;
-	return bcache_done(buffer, walk(directory, logical, buffer->data, visit, context));
+	return bcache_done(buffer, walk_entries(directory, logical, buffer->data, visit, context));
 }
 
 int ext_directory_walk_from(const struct ext_inode *directory, uint64_t logical,

@@ -53,7 +53,7 @@ static uint32_t used_bytes(const struct ext_dir_entry_2 *entry)
 
 /* Whether a walk may go on after an entry, and its name, if it has one, ends inside of it. Where
  * less than the smallest entry would remain, there is none. */
-static bool is_whole(const struct ext_dir_entry_2 *entry, uint32_t left)
+static bool is_whole_entry(const struct ext_dir_entry_2 *entry, uint32_t left)
 {
 	uint32_t length = entry->rec_len;
 
@@ -75,7 +75,7 @@ struct ext_dir_entry_2 *ext_entry_at(const struct ext_inode *directory, uint8_t 
 {
 	struct ext_dir_entry_2 *entry = (struct ext_dir_entry_2 *)(data + at);
 
-	if (is_whole(entry, end - at))
+	if (is_whole_entry(entry, end - at))
 		return entry;
 	refuse_entry(directory, entry, end - at);
 	return NULL;
@@ -127,10 +127,10 @@ static inline bool is_named(const struct ext_dir_entry_2 *entry, const struct ex
 
 /* A name or (NULL) room. The walk ends: no entry that is whole is shorter than 12 bytes. Inline: it
  * looks at hundreds of entries, and the two kinds of callers become two loops. */
-static inline __attribute__((always_inline)) int find_entry(const struct ext_inode *directory,
-							    struct ext_slot *slot,
-							    const struct ext_name *name,
-							    uint32_t bytes)
+static inline __attribute__((always_inline)) int entry_after(const struct ext_inode *directory,
+							     struct ext_slot *slot,
+							     const struct ext_name *name,
+							     uint32_t bytes)
 {
 	const uint8_t *data = slot->buffer->data;
 	uint32_t end = ext_directory_end(directory, slot->logical, data), at = 0, previous = 0;
@@ -138,7 +138,7 @@ static inline __attribute__((always_inline)) int find_entry(const struct ext_ino
 
 	for (; at < end; at += entry->rec_len) {
 		entry = (const struct ext_dir_entry_2 *)(data + at);
-		if (!is_whole(entry, end - at))
+		if (!is_whole_entry(entry, end - at))
 			return refuse_entry(directory, entry, end - at);
 		if (name ? is_named(entry, name) : entry->rec_len - used_bytes(entry) >= bytes)
 			break;
@@ -152,8 +152,8 @@ static inline __attribute__((always_inline)) int find_entry(const struct ext_ino
 int ext_entry_look(const struct ext_inode *directory, struct ext_slot *slot,
 		   const struct ext_name *name, uint32_t bytes)
 {
-	int error =
-	    name ? find_entry(directory, slot, name, 0) : find_entry(directory, slot, NULL, bytes);
+	int error = name ? entry_after(directory, slot, name, 0)
+			 : entry_after(directory, slot, NULL, bytes);
 
 	return error ? bcache_done(slot->buffer, error) : 0;
 }

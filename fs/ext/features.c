@@ -60,7 +60,7 @@ static void say_features(const struct ext_fs *fs, uint32_t features, const char 
 }
 
 /* Tells the type as blkid does. */
-static const char *type_of(const struct ext_super_block *super)
+static const char *type_of_super(const struct ext_super_block *super)
 {
 	if (super->s_feature_incompat & ~INCOMPAT_EXT3 ||
 	    super->s_feature_ro_compat & ~RO_COMPAT_EXT3)
@@ -86,7 +86,7 @@ int ext_features_check(struct ext_fs *fs)
 		    "the journal holds changes that are not in place yet; run e2fsck "
 		    "on the image first");
 	say_features(fs, read_only, ro_compat_names, 'R', "read only");
-	fs->summary.type = type_of(super);
+	fs->summary.type = type_of_super(super);
 	fs->summary.read_only_features = read_only != 0;
 	return 0;
 }

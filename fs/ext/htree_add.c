@@ -58,7 +58,7 @@ static void insert_entry(struct ext_tree_node *node, uint32_t begins, uint32_t l
 }
 
 /* Adds an empty node to the directory. */
-static int new_node(struct ext_inode *directory, struct ext_tree_node *node)
+static int new_tree_node(struct ext_inode *directory, struct ext_tree_node *node)
 {
 	uint32_t size = directory->fs->summary.block_size;
 	int error = ext_directory_grow(directory, &node->logical, &node->buffer);
@@ -76,7 +76,7 @@ static int new_node(struct ext_inode *directory, struct ext_tree_node *node)
 
 /* Moves the entries from `first` on to an empty node, which thereby begins where the first of them
  * did: of that one only the block is kept. */
-static void move_entries(struct ext_tree_node *from, unsigned first, struct ext_tree_node *to)
+static void move_tree_entries(struct ext_tree_node *from, unsigned first, struct ext_tree_node *to)
 {
 	unsigned count = from->count - first;
 
@@ -95,11 +95,11 @@ static void seal_node(const struct ext_inode *directory, const struct ext_tree_n
 static int deepen(struct ext_inode *directory, struct ext_tree *tree)
 {
 	struct ext_tree_node *root = &tree->nodes[0], *node = &tree->nodes[1];
-	int error = new_node(directory, node);
+	int error = new_tree_node(directory, node);
 
 	if (error)
 		return error;
-	move_entries(root, 0, node);
+	move_tree_entries(root, 0, node);
 	node->at = root->at;
 	root->at = 0;
 	root->entries->block = node->logical;
@@ -119,12 +119,12 @@ static int split_node(struct ext_inode *directory, struct ext_tree *tree)
 {
 	struct ext_tree_node *root = &tree->nodes[0], *node = &tree->nodes[1], upper;
 	unsigned half = node->count / 2;
-	int error = new_node(directory, &upper);
+	int error = new_tree_node(directory, &upper);
 
 	if (error)
 		return error;
 	insert_entry(root, node->entries[half].hash, upper.logical);
-	move_entries(node, half, &upper);
+	move_tree_entries(node, half, &upper);
 	seal_node(directory, root);
 	seal_node(directory, node);
 	seal_node(directory, &upper);
@@ -164,7 +164,7 @@ static int make_node_room(struct ext_inode *directory, struct ext_tree *tree)
 /* ---- blocks of names ---- */
 
 /* By hash: Shell's sort, which needs no memory and few steps for the 340 names of a block. */
-static void sort(struct sorted *names, unsigned count)
+static void sort_by_hash(struct sorted *names, unsigned count)
 {
 	for (unsigned gap = count / 2; gap > 0; gap /= 2)
 		for (unsigned i = gap; i < count; i++) {
@@ -199,7 +199,7 @@ static unsigned sort_names(const struct ext_tree *tree, const struct cached_bloc
 			.bytes = (uint16_t)ext_entry_bytes(name.length),
 		};
 	}
-	sort(work->names, count);
+	sort_by_hash(work->names, count);
 	return count;
 }
 

@@ -16,7 +16,7 @@
 #include "kernel/lib/string.h"
 
 /* The upper four bits of the mode, as in stat(). */
-static unsigned type_of(const struct ext_inode *inode)
+static unsigned type_of_mode(const struct ext_inode *inode)
 {
 	return inode->mode >> 12;
 }
@@ -24,17 +24,17 @@ static unsigned type_of(const struct ext_inode *inode)
 /* The three types that this driver treats differently. */
 bool ext_is_directory(const struct ext_inode *inode)
 {
-	return type_of(inode) == EXT_TYPE_DIRECTORY;
+	return type_of_mode(inode) == EXT_TYPE_DIRECTORY;
 }
 
 bool ext_is_regular(const struct ext_inode *inode)
 {
-	return type_of(inode) == EXT_TYPE_REGULAR;
+	return type_of_mode(inode) == EXT_TYPE_REGULAR;
 }
 
 bool ext_is_symlink(const struct ext_inode *inode)
 {
-	return type_of(inode) == EXT_TYPE_SYMLINK;
+	return type_of_mode(inode) == EXT_TYPE_SYMLINK;
 }
 
 uint32_t ext_flags_of(const struct ext_inode *inode)
@@ -100,7 +100,7 @@ static uint32_t device_of(const struct ext_disk_inode *disk)
 }
 
 /* i_size_high belongs to regular files; elsewhere the word had another use. */
-static void convert(const struct ext_disk_inode_large *large, struct ext_inode *out)
+static void convert_inode(const struct ext_disk_inode_large *large, struct ext_inode *out)
 {
 	const struct ext_disk_inode *disk = &large->first;
 
@@ -174,11 +174,11 @@ static bool size_possible(const struct ext_inode *inode)
 }
 
 /* Refuses what no file can have. The features were checked: a flag of one that is off is damage. */
-static int check(const struct ext_inode *inode)
+static int check_inode(const struct ext_inode *inode)
 {
 	const bool extents = inode->flags & EXT_FLAG_EXTENTS;
 
-	if (!type_exists(type_of(inode)))
+	if (!type_exists(type_of_mode(inode)))
 		return ext_corrupt_inode(inode, "mode 0%o is not a type of file", inode->mode);
 	if (extents && !ext_has_incompat(inode->fs, EXT_INCOMPAT_EXTENTS))
 		return ext_corrupt_inode(inode, "extents, but the file system has none");
@@ -216,7 +216,7 @@ int ext_inode_load(struct ext_fs *fs, uint32_t number, struct ext_inode *out)
 
 	out->fs = fs;
 	out->number = number;
-	convert(disk, out);
+	convert_inode(disk, out);
 	return bcache_done(buffer, ext_inode_verify(out, buffer, disk));
 }
 
@@ -228,5 +228,5 @@ int ext_inode_read(struct ext_fs *fs, uint32_t number, struct ext_inode *out)
 		return error;
 	if (out->links == 0)
 		return ext_corrupt_inode(out, "not in use: it has no links");
-	return check(out);
+	return check_inode(out);
 }

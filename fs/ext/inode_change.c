@@ -117,7 +117,7 @@ static void put_fields(struct ext_inode *inode, struct ext_disk_inode *disk)
 }
 
 /* Checksums for those inodes of the block that have changed. */
-static void seal(struct cached_block *buffer)
+static void seal_inodes(struct cached_block *buffer)
 {
 	const size_t end = offsetof(struct ext_disk_inode_large, i_checksum_hi) + sizeof(uint16_t);
 	const struct ext_fs *fs = buffer->seal_for;
@@ -141,10 +141,10 @@ void ext_inode_changed(const struct ext_fs *fs, uint32_t number, struct cached_b
 	if (!ext_has_checksums(fs))
 		return;
 	buffer->verified |= 1u << place;
-	buffer->seal_at = 1u << place | (buffer->seal == seal ? buffer->seal_at : 0);
+	buffer->seal_at = 1u << place | (buffer->seal == seal_inodes ? buffer->seal_at : 0);
 	buffer->seal_seed = number - place;
 	buffer->seal_for = fs;
-	buffer->seal = seal;
+	buffer->seal = seal_inodes;
 }
 
 /* The first file of 2 GiB sets a feature: drivers of before 1997 have signed sizes. */

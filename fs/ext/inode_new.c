@@ -78,7 +78,7 @@ static uint32_t unused_inodes(const struct ext_fs *fs, const struct ext_group_de
 }
 
 /* The counts after an inode was taken (or given back: then the table was in use that far). */
-static void count(struct ext_group_desc *descriptor, int change, bool is_directory)
+static void count_inode(struct ext_group_desc *descriptor, int change, bool is_directory)
 {
 	uint32_t inodes = EXT_GET32(descriptor, bg_free_inodes_count) - (uint32_t)change;
 	uint32_t directories = EXT_GET32(descriptor, bg_used_dirs_count) + (uint32_t)change;
@@ -157,8 +157,8 @@ static int get_table_block(const struct ext_bitmap *bitmap, uint32_t index,
 }
 
 /* Marks inode `index` of a group as in use; *table is its block, in the transaction. */
-static int take(struct ext_bitmap *bitmap, uint32_t index, bool is_directory,
-		struct cached_block **table)
+static int take_from_table(struct ext_bitmap *bitmap, uint32_t index, bool is_directory,
+			   struct cached_block **table)
 {
 	struct ext_group_desc *descriptor = &bitmap->descriptor;
 	uint32_t rest = bitmap->bits - index - 1;
@@ -166,7 +166,7 @@ static int take(struct ext_bitmap *bitmap, uint32_t index, bool is_directory,
 
 	if (error)
 		return error;
-	count(descriptor, 1, is_directory);
+	count_inode(descriptor, 1, is_directory);
 	if (rest < unused_inodes(bitmap->fs, descriptor))
 		EXT_PUT32(descriptor, bg_itable_unused, rest);
 	error = ext_change(bitmap->fs, *table);
@@ -193,7 +193,7 @@ static int take_in_group(struct ext_fs *fs, uint32_t group, bool is_directory, u
 		error =
 		    ext_corrupt(fs, bitmap.name, "group %u: free inodes are reserved ones", group);
 	else
-		error = take(&bitmap, index, is_directory, table);
+		error = take_from_table(&bitmap, index, is_directory, table);
 	*number = group * bitmap.bits + index + 1;
 	return bcache_done(bitmap.buffer, error);
 }
@@ -287,7 +287,7 @@ static int give_back(struct ext_inode *inode, uint32_t group, uint32_t index)
 
 	if (error)
 		return error;
-	count(&bitmap.descriptor, -1, ext_is_directory(inode));
+	count_inode(&bitmap.descriptor, -1, ext_is_directory(inode));
 	return bcache_done(bitmap.buffer, ext_bitmap_change(&bitmap, index, 1, false));
 }
 

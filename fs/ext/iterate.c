@@ -194,7 +194,7 @@ static int visit_batch(const struct listing *listing)
 
 /* Collects the names from the position on of the block that has its hash, and of those after it
  * with the same last hash. *next: where the block after them begins. */
-static int collect(struct listing *listing, struct ext_tree *tree, uint64_t *next)
+static int collect_names(struct listing *listing, struct ext_tree *tree, uint64_t *next)
 {
 	uint32_t begins;
 	int result;
@@ -221,7 +221,7 @@ static int collect_tree(struct listing *listing, uint64_t *next)
 	if (!error)
 		error = ext_directory_walk(listing->directory, 0, sort_entry, listing);
 	if (!error)
-		error = collect(listing, &tree, next);
+		error = collect_names(listing, &tree, next);
 	ext_tree_close(&tree);
 	return error;
 }

@@ -167,7 +167,7 @@ int ext_name_room(struct ext_inode *directory, const struct ext_name *name, stru
 }
 
 /* The second half of a change ends. */
-static void finish(const struct ext_inode *directory, struct ext_slot *slot)
+static void finish_change(const struct ext_inode *directory, struct ext_slot *slot)
 {
 	ext_directory_sum(directory, slot->logical, slot->buffer);
 	bcache_put(slot->buffer);
@@ -177,20 +177,20 @@ void ext_name_put(const struct ext_inode *directory, struct ext_slot *slot,
 		  const struct ext_name *name, const struct ext_inode *inode)
 {
 	ext_entry_put(slot, name, inode);
-	finish(directory, slot);
+	finish_change(directory, slot);
 }
 
 void ext_name_set(const struct ext_inode *directory, struct ext_slot *slot,
 		  const struct ext_inode *inode)
 {
 	ext_entry_set(slot, inode);
-	finish(directory, slot);
+	finish_change(directory, slot);
 }
 
 void ext_name_drop(const struct ext_inode *directory, struct ext_slot *slot)
 {
 	ext_entry_drop(slot);
-	finish(directory, slot);
+	finish_change(directory, slot);
 }
 
 static int refuse_name(void *context, const struct ext_dir_entry_2 *entry, uint32_t logical,

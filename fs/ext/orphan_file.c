@@ -24,7 +24,7 @@ static struct ext_orphan_tail *tail_of(const struct cached_block *buffer)
 	return (struct ext_orphan_tail *)(buffer->data + buffer->size) - 1;
 }
 
-static uint32_t checksum(const struct ext_inode *file, const struct cached_block *buffer)
+static uint32_t orphan_checksum(const struct ext_inode *file, const struct cached_block *buffer)
 {
 	uint32_t sum = crc32c(ext_inode_seed(file), &buffer->block, sizeof(buffer->block));
 
@@ -47,7 +47,7 @@ static int move_entry(const struct ext_inode *file, struct cached_block *buffer,
 		error = ext_orphan_add(&orphan);
 	if (!error) {
 		*entry = 0;
-		tail_of(buffer)->ob_checksum = checksum(file, buffer);
+		tail_of(buffer)->ob_checksum = orphan_checksum(file, buffer);
 	}
 	return ext_end(fs, error);
 }
@@ -60,7 +60,8 @@ static int empty_block(const struct ext_inode *file, struct cached_block *buffer
 	if (tail_of(buffer)->ob_magic != EXT_ORPHAN_MAGIC)
 		return ext_corrupt_inode(file, "orphan file: magic number 0x%x",
 					 tail_of(buffer)->ob_magic);
-	if (ext_has_checksums(file->fs) && tail_of(buffer)->ob_checksum != checksum(file, buffer))
+	if (ext_has_checksums(file->fs) &&
+	    tail_of(buffer)->ob_checksum != orphan_checksum(file, buffer))
 		return ext_corrupt_inode(file, "orphan file: wrong checksum");
 	for (unsigned i = 0; i < entries_of(file->fs) && !error; i++)
 		if (entries[i] != 0)

@@ -72,7 +72,7 @@ void ext_own_forget(struct ext_fs *fs)
 }
 
 /* Makes room for one run more. */
-static int grow(struct ext_fs *fs)
+static int grow_own_runs(struct ext_fs *fs)
 {
 	size_t size = fs->own ? (size_t)PAGE_SIZE << fs->own_order : 0;
 	unsigned order = fs->own ? fs->own_order + 1 : 0;
@@ -93,11 +93,11 @@ static int grow(struct ext_fs *fs)
 }
 
 /* -EUCLEAN if they are not in the file system, or some are there already. */
-static int add(struct ext_fs *fs, uint64_t first, uint32_t count)
+static int add_own_run(struct ext_fs *fs, uint64_t first, uint32_t count)
 {
 	uint32_t place = place_of(fs, first);
 	struct ext_own added = { first, first + count };
-	int error = grow(fs);
+	int error = grow_own_runs(fs);
 
 	if (error || count == 0)
 		return error;
@@ -142,18 +142,18 @@ static int add_group(struct ext_fs *fs, uint32_t group, const struct ext_group_d
 		if (!ext_has_incompat(fs, EXT_INCOMPAT_FLEX_BG) &&
 		    !is_in(fs, group, tables[i].first, tables[i].count))
 			return -EUCLEAN;
-		error = add(fs, tables[i].first, tables[i].count);
+		error = add_own_run(fs, tables[i].first, tables[i].count);
 	}
 	return error;
 }
 
 /* The copies come first: without flex_bg, too, a table may be in a later group's. */
-static int add_copies(struct ext_fs *fs)
+static int add_superblock_copies(struct ext_fs *fs)
 {
 	int error = 0;
 
 	for (uint32_t group = 0; group < fs->summary.groups && !error; group++)
-		error = add(fs, ext_group_first(fs, group), ext_group_overhead(fs, group));
+		error = add_own_run(fs, ext_group_first(fs, group), ext_group_overhead(fs, group));
 	return error;
 }
 
@@ -165,7 +165,7 @@ int ext_own_add_journal(struct ext_fs *fs)
 
 	for (uint32_t i = 0; fs->journal && !error && journal_piece(fs->journal, i, &first, &count);
 	     i++)
-		error = add(fs, first, count);
+		error = add_own_run(fs, first, count);
 	if (error == -EUCLEAN)
 		return ext_corrupt(fs, "journal", "%u blocks from %ju on are something else's",
 				   count, first);
@@ -173,7 +173,7 @@ int ext_own_add_journal(struct ext_fs *fs)
 }
 
 /* Two groups that overlap are noted: a mount that only reads can do without. */
-static int find_group(struct ext_fs *fs, uint32_t group)
+static int find_own_of_group(struct ext_fs *fs, uint32_t group)
 {
 	struct ext_group_desc of;
 	uint64_t table;
@@ -196,9 +196,9 @@ int ext_own_find(struct ext_fs *fs)
 	ext_own_forget(fs);
 	memset(fs->tables, 0, sizeof(fs->tables)); /* a replay may have brought other descriptors */
 	fs->wrong_group = 0;
-	int error = add_copies(fs);
+	int error = add_superblock_copies(fs);
 
 	for (uint32_t group = 0; group < fs->summary.groups && !error; group++)
-		error = find_group(fs, group);
+		error = find_own_of_group(fs, group);
 	return error ? error : ext_own_add_journal(fs);
 }

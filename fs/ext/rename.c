@@ -135,7 +135,7 @@ static int check_exchange(const struct end *one, const struct end *other)
 }
 
 /* Everything is found first, and then all of it is written. */
-static int move(struct end *from, struct end *to, bool exchange)
+static int move_names(struct end *from, struct end *to, bool exchange)
 {
 	struct ext_names_change change;
 	int error = ext_name_check(from->directory, &from->name);
@@ -173,5 +173,5 @@ int ext_rename(struct ext_inode *from, const struct ext_name *name, struct ext_i
 	struct end old = { .directory = from, .name = *name, .inode = inode };
 	struct end new = { .directory = to, .name = *new_name, .inode = other };
 
-	return move(&old, &new, exchange);
+	return move_names(&old, &new, exchange);
 }

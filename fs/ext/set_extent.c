@@ -15,7 +15,7 @@
  * the tree gets some, a step at a time, and it begins again with the walk from the root:
  *
  *	split	a full node's upper half moves to a new one, to its right in the parent
- *	grow	the root is full: its entries move to a new node, the root's only child
+ *	grow_tree	the root is full: its entries move to a new node, the root's only child
  *
  * After each step the tree is valid and says the same as before, so a full disk or an error ends
  * the work anywhere. A node without entries is removed, and so on upwards.
@@ -191,7 +191,7 @@ static union ext_extent_entry index_to(const struct cached_block *buffer,
 }
 
 /* A new node between the root and all that it has. */
-static int grow(struct ext_inode *inode)
+static int grow_tree(struct ext_inode *inode)
 {
 	struct ext_extent_node *node, *root = (struct ext_extent_node *)inode->map;
 	struct level level;
@@ -253,7 +253,7 @@ static int make_room(struct ext_inode *inode, struct path *path)
 		if (parent->eh_entries < parent->eh_max)
 			return split(inode, &path->levels[depth - 1], &path->levels[depth]);
 	}
-	return grow(inode);
+	return grow_tree(inode);
 }
 
 /* ---- pieces ---- */

@@ -101,7 +101,7 @@ static bool is_empty(const struct ext_inode *inode, const struct cached_block *b
 }
 
 /* Frees the blocks of pointers that are empty now, from the last one of the way upwards. */
-static int prune(struct ext_inode *inode, struct way *way)
+static int prune_pointers(struct ext_inode *inode, struct way *way)
 {
 	int error = 0;
 
@@ -134,7 +134,7 @@ int ext_set_pointers(struct ext_inode *inode, const struct ext_run *run)
 	for (uint32_t i = 0; i < run->length; i++)
 		way.slot[height][i] = run->physical == 0 ? 0 : (uint32_t)run->physical + i;
 	if (run->physical == 0)
-		error = prune(inode, &way);
+		error = prune_pointers(inode, &way);
 	way_put(&way);
 	return error;
 }

@@ -86,7 +86,7 @@ static int shrink(struct ext_inode *inode, uint64_t size)
 }
 /* } SOLUTION S4 */
 
-static int extend(struct ext_inode *inode, uint64_t size)
+static int extend_file(struct ext_inode *inode, uint64_t size)
 {
 	int error = ext_zero_tail(inode, inode->size);
 
@@ -108,7 +108,7 @@ int ext_truncate(struct ext_inode *inode, uint64_t size)
 
 	if (error)
 		return error;
-	error = size < inode->size ? shrink(inode, size) : extend(inode, size);
+	error = size < inode->size ? shrink(inode, size) : extend_file(inode, size);
 	inode->fs->cut_left |= error != 0;
 	return ext_inode_end(inode, error);
 }

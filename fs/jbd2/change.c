@@ -46,7 +46,7 @@ static bool fits_into_log(const struct journal *journal, uint32_t blocks)
 }
 
 /* Makes the transaction, and the log, ready for this many blocks more. */
-static int make_room(struct journal *journal, uint32_t blocks)
+static int make_room_in_log(struct journal *journal, uint32_t blocks)
 {
 	int error = 0;
 
@@ -69,7 +69,7 @@ int journal_begin(struct journal *journal, uint32_t blocks)
 	if (!journal->is_prepared)
 		journal_prepare(journal);
 	if (journal->depth == 0)
-		error = make_room(journal, blocks);
+		error = make_room_in_log(journal, blocks);
 	if (!error)
 		journal->depth++;
 	return error;
@@ -81,7 +81,7 @@ int journal_extend(struct journal *journal, uint32_t blocks)
 	if (journal->is_aborted)
 		return -EROFS;
 	if (journal->depth <= 1)
-		return make_room(journal, blocks);
+		return make_room_in_log(journal, blocks);
 	return fits_into_log(journal, blocks) ? 0 : -ENOSPC;
 }
 

@@ -115,7 +115,7 @@ uint32_t journal_after(const struct journal *journal, uint32_t block)
 /* ---- reading and writing ---- */
 
 /* Whether `logical` is where the buffer's blocks go on, and the buffer has room for it. */
-static bool continues(const struct journal *journal, uint32_t logical)
+static bool buffer_continues(const struct journal *journal, uint32_t logical)
 {
 	uint32_t from = journal->buffered_from;
 
@@ -145,7 +145,7 @@ int journal_add(struct journal *journal, uint32_t type, uint8_t **block)
 {
 	if (journal->free == 0) /* cannot be: journal_begin made room */
 		return -ENOSPC;
-	if (journal->buffered > 0 && !continues(journal, journal->head)) {
+	if (journal->buffered > 0 && !buffer_continues(journal, journal->head)) {
 		int error = journal_write_out(journal);
 
 		if (error)
@@ -171,7 +171,7 @@ static int read_ahead(struct journal *journal, uint32_t logical)
 	journal->buffered_from = logical;
 	journal->buffered = 1;
 	while (logical + journal->buffered < journal->end &&
-	       continues(journal, logical + journal->buffered))
+	       buffer_continues(journal, logical + journal->buffered))
 		journal->buffered++;
 	int error = block_read(
 	    journal->place.device, physical_of(journal, logical) * journal_sectors(journal),

@@ -6,9 +6,9 @@
  * log is ever outside it; and every feature that changes the format is known.
  *
  *	journal_find_runs	where the file's blocks are; all of them are on the device
- *	read_super		magic, version, size of a block
- *	check_features		none that we do not know
- *	check_checksum		the superblock is as it was written; before it nothing is believed
+ *	read_journal_super	magic, version, size of a block
+ *	check_journal_features	none that we do not know
+ *	check_journal_checksum	the superblock is as it was written; before it nothing is believed
  *	check_log		first, end and start are in the file, in this order
  *
  * What cannot be (-EUCLEAN) and what we do not know (-EOPNOTSUPP) differ: e2fsck repairs the first,
@@ -38,7 +38,7 @@ static int refuse(const struct journal *journal, const char *what)
 	return -EOPNOTSUPP;
 }
 
-static int check_features(const struct journal *journal)
+static int check_journal_features(const struct journal *journal)
 {
 	const struct journal_super *super = journal->super;
 	uint32_t unknown = big32(super->s_feature_incompat) & ~INCOMPAT_KNOWN;
@@ -58,7 +58,7 @@ static int check_features(const struct journal *journal)
 }
 
 /* Only journals with checksums of version 2 or 3 have one in the superblock. */
-static int check_checksum(const struct journal *journal)
+static int check_journal_checksum(const struct journal *journal)
 {
 	const struct journal_super *super = journal->super;
 	uint32_t stored = big32(super->s_checksum), computed = journal_super_checksum(super);
@@ -103,7 +103,7 @@ static int check_log(struct journal *journal)
 }
 
 /* The first block of the file, whole: journal_write_super writes all of it back. */
-static int read_super(struct journal *journal)
+static int read_journal_super(struct journal *journal)
 {
 	uint8_t *block;
 	int error = journal_read(journal, 0, &block);
@@ -127,7 +127,7 @@ static int read_super(struct journal *journal)
 	return 0;
 }
 
-static void release(struct journal *journal)
+static void free_journal(struct journal *journal)
 {
 	if (journal->buffer)
 		page_free(journal->buffer, journal->buffer_order);
@@ -136,7 +136,7 @@ static void release(struct journal *journal)
 }
 
 /* The buffer is as large as memory allows; one page is enough. */
-static int allocate(struct journal *journal)
+static int allocate_log_buffer(struct journal *journal)
 {
 	unsigned order = BUFFER_ORDER;
 
@@ -151,15 +151,15 @@ static int allocate(struct journal *journal)
 static int open(struct journal *journal)
 {
 	journal->end = 1;
-	int error = allocate(journal)
+	int error = allocate_log_buffer(journal)
 			?: journal_find_runs(journal)
-			?: read_super(journal)
-			?: check_features(journal);
+			?: read_journal_super(journal)
+			?: check_journal_features(journal);
 
 	if (error)
 		return error;
 	journal_use_features(journal);
-	return check_checksum(journal) ?: check_log(journal);
+	return check_journal_checksum(journal) ?: check_log(journal);
 }
 
 /* The memory is zero but for the superblock, the scratch page and the runs, which are filled before
@@ -178,7 +178,7 @@ int journal_open(const struct journal_place *place, struct journal **out)
 	int error = open(journal);
 
 	if (error)
-		release(journal);
+		free_journal(journal);
 	else
 		*out = journal;
 	return error;
@@ -202,6 +202,6 @@ int journal_close(struct journal *journal)
 	if (!error && is_in_use(journal))
 		error = journal_commit_open(journal) ?: journal_checkpoint(journal, true);
 	journal_release_all(journal, true);
-	release(journal);
+	free_journal(journal);
 	return error;
 }

@@ -62,7 +62,7 @@ void revoke_table_close(struct revoke_table *table)
 }
 
 /* The link that leads to the block's record, or to the end of its chain. */
-static struct revoked **find(const struct revoke_table *table, uint64_t block)
+static struct revoked **find_record(const struct revoke_table *table, uint64_t block)
 {
 	uint32_t hash = (uint32_t)block ^ (uint32_t)(block >> 32);
 	struct revoked **link = &table->buckets[hash % bucket_count(table)];
@@ -73,13 +73,13 @@ static struct revoked **find(const struct revoke_table *table, uint64_t block)
 }
 
 /* Transactions are numbered modulo 2^32, so only their differences count. */
-static bool is_before(uint32_t left, uint32_t right)
+static bool sequence_is_before(uint32_t left, uint32_t right)
 {
 	return (int32_t)(left - right) < 0;
 }
 
 /* Without memory the chains become longer instead. */
-static void grow(struct revoke_table *table)
+static void grow_table(struct revoke_table *table)
 {
 	struct revoke_table larger;
 
@@ -89,7 +89,7 @@ static void grow(struct revoke_table *table)
 		for (struct revoked *record = table->buckets[i], *next; record; record = next) {
 			next = record->next;
 			record->next = NULL;
-			*find(&larger, record->block) = record;
+			*find_record(&larger, record->block) = record;
 		}
 	larger.count = table->count;
 	page_free(table->buckets, table->order);
@@ -100,8 +100,8 @@ static void grow(struct revoke_table *table)
 int revoke_add(struct revoke_table *table, uint64_t block, uint32_t sequence)
 {
 	if (table->count / CHAIN >= bucket_count(table))
-		grow(table);
-	struct revoked **link = find(table, block);
+		grow_table(table);
+	struct revoked **link = find_record(table, block);
 	struct revoked *record = *link;
 
 	if (!record) {
@@ -112,14 +112,14 @@ int revoke_add(struct revoke_table *table, uint64_t block, uint32_t sequence)
 		*link = record;
 		table->count++;
 	}
-	if (is_before(record->sequence, sequence))
+	if (sequence_is_before(record->sequence, sequence))
 		record->sequence = sequence;
 	return 0;
 }
 
 void revoke_remove(struct revoke_table *table, uint64_t block)
 {
-	struct revoked **link = find(table, block), *record = *link;
+	struct revoked **link = find_record(table, block), *record = *link;
 
 	if (!record)
 		return;
@@ -130,13 +130,14 @@ void revoke_remove(struct revoke_table *table, uint64_t block)
 
 /* EXERCISE S5 (continued from commit.c): whether a copy of the block in transaction `sequence` must
    not be replayed. The table knows for each block the latest transaction that revokes it; the
-   opening of this file says which copies that concerns. Numbers of transactions wrap: is_before. */
+   opening of this file says which copies that concerns. Numbers of transactions wrap:
+   sequence_is_before. */
 /* SOLUTION S5 { */
 bool revoke_covers(const struct revoke_table *table, uint64_t block, uint32_t sequence)
 {
-	const struct revoked *record = *find(table, block);
+	const struct revoked *record = *find_record(table, block);
 
-	return record && !is_before(record->sequence, sequence);
+	return record && !sequence_is_before(record->sequence, sequence);
 }
 /* } SOLUTION S5 */
 

@@ -164,7 +164,7 @@ struct listing {
 
 /* For ext_list. An inode that cannot be read is named, and the list goes on: its neighbours may be
  * all that somebody with a damaged disk wants to see. */
-static int show_entry(void *context, const char *name, uint32_t number, uint8_t type)
+static int print_entry(void *context, const char *name, uint32_t number, uint8_t type)
 {
 	struct listing *listing = context;
 	struct ext_inode inode;
@@ -188,7 +188,7 @@ static int run_ls(int count, char **arguments)
 	if (look_up_on(arguments[1], count > 2 ? arguments[2] : "/", &inode) < 0)
 		return EXIT_FAILURE;
 	struct listing listing = { .fs = inode.fs, .complete = true };
-	int error = ext_list(&inode, show_entry, &listing);
+	int error = ext_list(&inode, print_entry, &listing);
 
 	if (error < 0)
 		return say_error(arguments[0], error);

@@ -31,7 +31,7 @@ ADD_COPIES = STEP + "add_copies(journal)\n"
 WRITE_ALL = "int error = bcache_write_all(journal->place.device)\n"
 MOVE_TAIL = "\t\t\t?: journal_write_super(journal, start, journal->sequence)\n"
 LAST_BARRIER = "journal_barrier(journal);"
-COVERS = "return record && !is_before(record->sequence, sequence);"
+COVERS = "return record && !sequence_is_before(record->sequence, sequence);"
 
 MUTANTS = [
     Mutant("no-flush-before-commit", COMMIT, BARRIER + ADD_COMMIT, ADD_COMMIT, 3),
