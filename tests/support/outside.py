@@ -207,6 +207,7 @@ class Outside:
         flags = ALWAYS_SET | (INTERRUPTS if enabled else 0)
         where = self.guest.address(function)
         entry = self._now | {"esp": stack, "eip": where, "eflags": flags, "eax": eax}
+        entry["ebp"] = 0  # nobody has called this function: a backtrace ends here
         return entry, words_of(back, *arguments), back
 
     def _end(self, before: dict[str, int], after: dict[str, int]) -> int:
