@@ -17,7 +17,7 @@ from labs.tools.grading.grade import seed_of
 from labs.tools.grading.grade_report import gradescope, junit, scores_of, text_report, total
 from labs.tools.grading.grade_words import advice, own_report
 from labs.tools.grading.lab_course import settled
-from labs.tools.grading.lab_plan import Job, jobs_of
+from labs.tools.grading.lab_plan import Job, jobs_of, parameters
 from labs.tools.grading.lab_words import SLOWER
 from labs.tools.grading.test_run import TestRunError, results_of, run_tests
 
@@ -127,6 +127,12 @@ def test_either_kernel_has_each_test(tmp_path):
     assert (modes["test_once"], modes["test_host"]) == (["slower"], ["host"])
     assert sorted(int(n) for name, _, n in found if name == "test_numbers") == [*range(20)]
     assert Counter(modes["test_numbers"]).most_common()[-1][1] >= 4
+
+
+def test_a_function_among_the_parameters_is_named():
+    """Its address is another one in each process: the mode and the seed come from these words."""
+    item = SimpleNamespace(callspec=SimpleNamespace(params={"wrong": job_of, "number": 7}))
+    assert parameters(item) == [("number", "7"), ("wrong", "job_of")]
 
 
 def job_of(results, name):

@@ -391,7 +391,10 @@ def item_of(item: pytest.Item) -> Item | None:
 
 def parameters(item: pytest.Item) -> list[tuple[str, str]]:
     """The test's own parameters, in words that are the same in every process."""
-    return [(name, str(value)[:40]) for name, value in sorted(item.callspec.params.items())]
+    return [
+        (name, str(getattr(value, "__name__", value))[:40])  # str(function) has an address
+        for name, value in sorted(item.callspec.params.items())
+    ]
 
 
 def title_of(docstring: str | None) -> str:
