@@ -429,7 +429,7 @@ def test_after_a_panic(single):
     assert "the kernel has panicked" in single["stop"]
     assert "machine_exit (kernel/cpu/machine.c) < trap_panic < trap_" in single["after tasks"]
     assert "/dev/console" not in single["after files"]
-    assert "page_fault" in names_of(single["after task"])
+    assert "null_pointer" in names_of(single["after task"])
 
 
 def test_files_without_file_systems(tmp_path):

@@ -66,8 +66,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     """Apparent rates below the ceiling, and where the bytes came from."""
     rate, axes = pictures()
     curves(axes, data["rows"], "ratio", "rate", "case")
-    axes.axhline(CEILING, color="red", linewidth=1.5)
-    axes.text(0.13, CEILING * 1.04, "ceiling of the fabric 链路上限", color="red", fontsize=8)
+    axes.axhline(CEILING, color="red", linewidth=1.5, label="ceiling of the fabric 链路上限")
     axes.set(xscale="log", yscale="log")
     ticks(axes, (0.125, 0.25, 0.5, 1, 2), (350, 400, 600, 1000, 1400))
     label(axes, ("file / memory", "文件 / 内存"), ("apparent rate, MB/s", "表观速率, MB/s"))

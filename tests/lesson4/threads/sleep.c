@@ -55,7 +55,7 @@ void hand_over(void)
 	await_threads(before);
 	begin_thread(pass, 0);
 	begin_thread(pass, 0);
-	for (unsigned i = 0; i < 4; i++)
+	for (unsigned turns = 4; turns > 0; turns--)
 		yield();
 	answer(passed);
 }

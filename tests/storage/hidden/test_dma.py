@@ -321,7 +321,7 @@ def test_mode_changes_during_a_request(lab, before, after):
         step.require_commands(READ_DMA if after in DMA else READ_BLOCKS)
 
 
-@pytest.mark.exercise("S2", points=2, gate=True, once=True)
+@pytest.mark.exercise("S2", points=2, once=True)
 def test_load_in_qemu(lab, tmp_path):
     """Tasks write and verify, memory is scattered, while the mode changes and interrupts come that
     no drive has sent."""
