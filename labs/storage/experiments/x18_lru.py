@@ -299,7 +299,7 @@ def checks(data: Data) -> dict[str, bool]:
         ),
         "a mapped read that is found costs less than a call": of(data, MAPPED, skews_of(data)[-1])[
             "instructions"
-        ] < of(data, TOUCH, skews_of(data)[-1])["instructions"],
+        ] < of(data, READ, skews_of(data)[-1])["instructions"],
     }  # fmt: skip
 
 
