@@ -431,6 +431,18 @@ class Play:
         self.set_byte(self.current, "nice", 19)
         yield from self.use("mlfq")
 
+    def run_under_mlfq(self, function: Callable[..., Played], argument: int, nice: int) -> None:
+        """Plays a thread, and those that it begins, to their ends under feedback queues, without
+        interrupts."""
+
+        def main() -> Played:
+            self.quiet()
+            yield from self.begin_mlfq()
+            yield from self.begin_nice(function, argument, nice)
+            yield from self.await_ends()
+
+        self.run(main())
+
     def await_ends(self, count: int = 1) -> Played:
         """Yields until there are only so many tasks."""
         for _ in range(MOST_YIELDS):

@@ -395,13 +395,7 @@ def test_handed_over_at_once(lab):
             yield [("yield",), ("mutex_unlock", mutex)]
             found.append(number)
 
-        def main():
-            play.quiet()
-            yield from play.begin_mlfq()
-            yield from play.begin_nice(unlock_and_say, 2, 10)
-            yield from play.await_ends()
-
-        play.run(main())
+        play.run_under_mlfq(unlock_and_say, 2, 10)
     assert found == [1, 2], "who waited, and is more urgent, does not run behind the unlock"
 
 

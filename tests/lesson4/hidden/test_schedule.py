@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from tests.lesson4.played import Busy, Play, Stepped, played
+from tests.lesson4.played import Busy, Play, Played, Stepped, played
 from tests.lesson4.support import (
     ENDS,
     IDLE,
@@ -233,6 +233,14 @@ def test_request_is_done(lab):
     assert found == [0, WORK_TICK], "a tick that is to be counted is forgotten"
 
 
+def step_a_yield(play: Play) -> Played:
+    """Two threads yield to one another; of the last yield each instruction is noted."""
+    play.quiet()
+    yield from play.begin(turn([], 9))
+    yield [("yield",)] * 4
+    yield Stepped(("yield",), 4 * YIELD_BUDGET)
+
+
 @pytest.mark.exercise("4.1", points=1, once=True)
 def test_order_of_a_change(lab):
     """Who runs pays before it is queued: its time decides about its place. And the next one is
@@ -241,12 +249,6 @@ def test_order_of_a_change(lab):
     are_current: list[bool] = []
     with played(lab) as play:
 
-        def main():
-            play.quiet()
-            yield from play.begin(turn([], 9))
-            yield [("yield",)] * 4
-            yield Stepped(("yield",), 4 * YIELD_BUDGET)
-
         def note(now: dict[str, int]) -> None:
             to = play.guest.read_word(now["esp"] + 8)
             are_current.append(play.current == to)
@@ -254,7 +256,7 @@ def test_order_of_a_change(lab):
         places = {at: name for name, at in play.class_functions().items()}
         places |= {play.guest.address(name): name for name in ("task_load", "switch_to")}
         with play.watching(switch_to=note):
-            play.run(main())
+            play.run(step_a_yield(play))
         order = [places[each] for each in play.stepped if each in places]
     wanted = ["charge", "enqueue", "pick", "task_load", "switch_to"]
     order = [each for each in order if each in wanted]
@@ -341,14 +343,7 @@ def test_price(lab):
     """yield has a limit, and so has the switch itself: from task_load in one thread to the return
     of yield in the other."""
     with played(lab) as play:
-
-        def main():
-            play.quiet()
-            yield from play.begin(turn([], 9))
-            yield [("yield",)] * 4
-            yield Stepped(("yield",), 4 * YIELD_BUDGET)
-
-        play.run(main())
+        play.run(step_a_yield(play))
         whole = play.stepped
         load = play.guest.address("task_load")
     assert len(whole) <= YIELD_BUDGET, f"yield takes {len(whole)} instructions"

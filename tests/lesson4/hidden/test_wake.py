@@ -454,10 +454,4 @@ def test_woken_in_a_hurry(lab):
                 )
                 yield "yield"
 
-        def main():
-            play.quiet()
-            yield from play.begin_mlfq()
-            yield from play.begin_nice(wake_each, 0, 10)
-            yield from play.await_ends()
-
-        play.run(main())
+        play.run_under_mlfq(wake_each, 0, 10)
