@@ -52,20 +52,21 @@ static uint8_t pci_header(uint32_t function)
 	return pci_read(function, HEADER) >> 16;
 }
 
-static bool is_present(uint32_t function)
+/* Where the next one may be: a device that is not there, or has one function only, has no more. */
+static uint32_t next_function(uint32_t function)
 {
-	uint32_t first = function & -DEVICE; /* of the same device; without it there are no more */
+	uint32_t first = function & -DEVICE;
+	bool has_more = pci_read(first, PCI_VENDOR) != NONE && pci_header(first) & HAS_MORE;
 
-	return pci_read(first, PCI_VENDOR) != NONE && pci_read(function, PCI_VENDOR) != NONE &&
-	       (function == first || pci_header(first) & HAS_MORE);
+	return has_more ? function + FUNCTION : first + DEVICE;
 }
 
 bool pci_find(uint16_t class_and_subclass, uint32_t *function)
 {
 	uint32_t last_bus = 0;
 
-	for (uint32_t at = 0; at / BUS <= last_bus; at += FUNCTION) {
-		if (!is_present(at))
+	for (uint32_t at = 0; at / BUS <= last_bus; at = next_function(at)) {
+		if (pci_read(at, PCI_VENDOR) == NONE)
 			continue;
 		if (pci_read(at, PCI_CLASS) >> 16 == class_and_subclass) {
 			*function = at;
