@@ -17,19 +17,16 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import accumulate
 from pathlib import Path
 
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from labs.storage import disks, random_reads
-from labs.storage.disk_model import HDD5400, SECTOR_BYTES
-from labs.storage.pages import PREDICTED, Page, both, legend, pictures, plotting
+from labs.storage import disks, random_reads, sensitivity
+from labs.storage.disk_model import HDD5400
+from labs.storage.pages import Page
 from labs.storage.report import (
-    PUBLISHED,
+    MARKS,
     REQUEST_COLUMNS,
     SAMPLE_COLUMNS,
     TIME_COLUMNS,
@@ -44,7 +41,16 @@ from labs.storage.report import (
     time_rows,
 )
 from labs.storage.run import experiment_of, measured, parser_of
-from labs.tools.course.measurement import MeasurementError, Question, predictions, write_columns
+from labs.storage.x1_plots import (
+    DIRECT,
+    WINDOW_S,
+    plot_hits,
+    plot_latencies,
+    plot_parts,
+    plot_places,
+    plot_times,
+)
+from labs.tools.course.measurement import MeasurementError, Question, predictions
 from labs.tools.machine.command import typed_path
 from labs.tools.machine.run import guarded, is_terminal
 
@@ -54,38 +60,25 @@ QUESTIONS = (
     Question("ext3", "A file on ext3 (block pointers): a read takes how many times as long?", "x"),
     Question("ext4", "A file on ext4 (extents): a read takes how many times as long?", "x"),
 )
-DIRECT = {"ext3": "ext3 direct", "ext4": "ext4 direct", "raw": "raw direct"}
-COLORS = {"ext3": "C0", "ext4": "C2", "raw": "C1"}
-POINTS = 1000
-"""Of a line."""
-DOTS = 300
-"""Requests in a picture: more make one spot of it."""
-PARTS = (
-    ("seek_ms", "seek 寻道", "C0"),
-    ("rotation_ms", "rotation 旋转", "C1"),
-    ("transfer_ms", "transfer 传输", "C2"),
-    ("overhead_ms", "overhead 开销", "C7"),
-)
 FIRST_READS = 12
 LISTED = 10_000  # requests of a row in requests.csv
-POINTER_BLOCK_BYTES = 1025 * 4096
-"""What a pointer block is for, with itself."""
 
 REASONS = {
-    "ext3 buffered": "The published run took 57 s more than the direct one; 3.7 sectors more in a "
-    "request are 3 s of them, and the table does not say what the others are. Its 1.98 requests a "
-    "read are of a sample of 60 s; at the beginning no pointer block is in memory yet.",
-    "ext4 buffered": "The published sample (60.72 requests/s for 60 s) is 10 % below the mean of "
-    "its own run (67.4): something else used the drive in that minute.",
-    "ext3 direct": "Half a revolution is what a pointer block costs; the published run waited "
-    "5.9 ms for one and the model 6.2: the real drive's tracks are a little longer or its head "
-    "switches faster (0.4 ms instead of 0.8 would make 1.37).",
-    "ext4 direct": "The drive's seek curve was fitted to raw reads, and nothing to this row.",
+    "ext3 buffered": "Computed from the published seconds, this run took 57 s more than the direct "
+    "one. Here 3.7 sectors more in a request are 3 s of them, and the table does not say what the "
+    "others are. Its 1.98 requests a read, computed, are of a sample of 60 s; at the beginning no "
+    "pointer block is in memory yet.",
+    "ext4 buffered": "The published sample, 60.72 requests a second for 60 s, is below the mean of "
+    "its own run, computed 67.4: something else used the drive in that minute.",
+    "ext3 direct": "Half a revolution is what a pointer block costs. The run of 2010 waited 5.9 ms "
+    "for one and the model 6.2: the real drive's tracks are a little longer or its head switches "
+    "faster (0.4 ms instead of 0.8 would make 1.38).",
+    "ext4 direct": "The seek curve was fitted to raw reads of the same places: no proof.",
     "raw buffered": "The model is fitted to this row: one number, b of the seek curve.",
     "raw direct": "Nobody has measured this row in 2010.",
 }
 FLAWS = (
-    "The row `raw` was published among the direct ones, with 8.00 sectors a request. That is a "
+    "The row `raw` was listed among the direct ones, with 8.00 sectors a request. That is a "
     "page: the device was read through the page cache. A direct read of 512 bytes has 1.00, as the "
     "row ext4 direct shows. The honest row is `raw direct` here; it makes no difference that one "
     "could measure, because 7 sectors pass under the head in 0.04 ms.",
@@ -97,157 +90,6 @@ FLAWS = (
     "Sectors per request of ext3 direct, 4.38, are a mixture of 1 and 8: (4.38 - 1) / 7 = 48 % of "
     "the requests, or 0.93 for a read, were for pointer blocks. The cache helped 9 of 100 reads.",
 )
-
-
-# --- plots ---
-
-
-def family(name: str) -> str:
-    """ext3, ext4 or raw."""
-    return name.split()[0]
-
-
-def plot_times(figures: Sequence[Figures], predicted: Mapping[str, float]) -> Figure:
-    """Bars of the time of a read, and of the sectors of a request, with what was published."""
-    with plotting():
-        figure, (times, sectors) = pictures(2, 2.6)
-        names = [each.name for each in figures]
-        colors = [COLORS[family(name)] for name in names]
-        for axes, values, published in (
-            (times, [f.ms_per_read for f in figures], lambda p: p.ms_per_read),
-            (sectors, [f.sectors_per_request for f in figures], lambda p: p.sectors_per_request),
-        ):
-            axes.barh(names, values, color=colors, alpha=0.75)
-            for row, value in enumerate(values):
-                write_columns(axes, row, f"{value:.2f}", points=36)
-            axes.plot(
-                [published(p) for p in PUBLISHED.values()], list(PUBLISHED), "kD", markersize=4,
-                label="published 2010 已发表", linestyle="none",
-            )  # fmt: skip
-            axes.invert_yaxis()
-            axes.grid(visible=False, axis="y")
-        draw_prediction(times, figures, predicted)
-        times.set_xlabel(both("ms for a read (disk model)", "每次读的毫秒数 (磁盘模型)"))
-        sectors.set_xlabel(both("sectors of 512 bytes in a request", "每个请求的扇区数 (512 字节)"))
-        legend(times)
-    return figure
-
-
-def draw_prediction(axes: Axes, figures: Sequence[Figures], predicted: Mapping[str, float]) -> None:
-    """What a person expected: this many times the raw drive's time."""
-    base = by_name(figures)["raw direct"].ms_per_read
-    if predicted:
-        axes.plot(
-            [predicted[key] * base for key in predicted], [DIRECT[key] for key in predicted],
-            "X", color="#c000c0", markersize=7, linestyle="none", label=PREDICTED,
-        )  # fmt: skip
-
-
-def plot_places(figures: Sequence[Figures]) -> Figure:
-    """Where the arm was, and when: three devices side by side."""
-    rows = by_name(figures)
-    with plotting():
-        figure = Figure(figsize=(4.8, 3.6), layout="constrained")
-        panels = figure.subplots(1, 3, sharey=True)
-        for axes, (key, name) in zip(panels, DIRECT.items(), strict=True):
-            draw_places(axes, rows[name])
-            axes.set_title(key)
-        panels[0].set_ylabel(both("place on the drive, GB", "盘上位置, GB"))
-        panels[1].set_xlabel(both("time, s (disk model)", "时间, 秒 (磁盘模型)"))
-        figure.legend(
-            *panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=2, fontsize=8
-        )
-    return figure
-
-
-def draw_places(axes: Axes, row: Figures) -> None:
-    """A dot for each of the first requests."""
-    ends = list(accumulate(access.total_ms / 1000 for access in row.accesses[:DOTS]))
-    for kind, mark, size, fill, label in (
-        ("mapping", "C3s", 5, "none", "mapping block 映射块"),
-        ("data", "C0.", 3, "full", "data 数据"),
-    ):
-        chosen = [i for i, each in enumerate(row.kinds[:DOTS]) if each == kind]
-        axes.plot(
-            [ends[i] for i in chosen],
-            [row.requests[i].lba * SECTOR_BYTES / 1e9 for i in chosen],
-            mark, markersize=size, markeredgewidth=0.6, fillstyle=fill, label=label,
-        )  # fmt: skip
-
-
-def plot_latencies(figures: Sequence[Figures], predicted: Mapping[str, float]) -> Figure:
-    """How many reads took how long."""
-    rows = by_name(figures)
-    with plotting():
-        figure, axes = pictures()
-        for key, name in DIRECT.items():
-            row = rows[name]
-            shares = [1 / len(row.latencies_ms)] * len(row.latencies_ms)
-            axes.hist(
-                row.latencies_ms, bins=range(46), weights=[100 * share for share in shares],
-                histtype="step", color=COLORS[key], linewidth=1.4, label=name,
-            )  # fmt: skip
-            if key in predicted:
-                axes.axvline(
-                    predicted[key] * rows["raw direct"].ms_per_read, color=COLORS[key],
-                    linestyle="--", linewidth=1, label=f"predicted mean 预测均值: {key}",
-                )  # fmt: skip
-        axes.set_xlabel(both("ms for a read, with its mapping blocks", "每次读的毫秒数 (含映射块)"))
-        axes.set_ylabel(both("% of the reads", "读的百分比"))
-        legend(axes)
-    return figure
-
-
-def plot_parts(figures: Sequence[Figures]) -> Figure:
-    """Where the time of a read went."""
-    with plotting():
-        figure, axes = pictures()
-        left = [0.0] * len(figures)
-        for attribute, label, color in PARTS:
-            widths = [getattr(each.per_read, attribute) for each in figures]
-            axes.barh([each.name for each in figures], widths, left=left, color=color, label=label)
-            left = [a + b for a, b in zip(left, widths, strict=True)]
-        axes.invert_yaxis()
-        axes.grid(visible=False, axis="y")
-        axes.set_xlabel(both("ms for a read (disk model)", "每次读的毫秒数 (磁盘模型)"))
-        legend(axes)
-    return figure
-
-
-def plot_hits(figures: Sequence[Figures], drive_bytes: int) -> Figure:
-    """How many reads had found their mapping blocks in memory, as the run went on; the line is
-    chance: with N pointer blocks, read i finds its own with probability 1 - (1 - 1/N)^i."""
-    rows = by_name(figures)
-    with plotting():
-        figure, axes = pictures()
-        for name in ("ext3 buffered", "ext3 direct"):
-            hits = list(hits_over_time(rows[name]))
-            style = "-" if name.endswith("direct") else ":"
-            step = max(1, len(hits) // POINTS)
-            at = range(1, len(hits) + 1)[::step]
-            axes.plot(at, hits[::step], style, color="C0", label=name)
-        reads, blocks = rows["ext3 direct"].reads, drive_bytes / POINTER_BLOCK_BYTES
-        missed = accumulate((1 - 1 / blocks) ** i for i in range(reads))
-        theory = [100 * (1 - total / i) for i, total in enumerate(missed, 1)]
-        step = max(1, reads // POINTS)
-        at = range(1, reads + 1)[::step]
-        axes.plot(at, theory[::step], "k--", linewidth=1, label="chance 概率")
-        axes.set_xlabel(both("reads so far", "已完成的读"))
-        axes.set_ylabel(both("% that found their pointer block", "指针块命中率, %"))
-        legend(axes)
-    return figure
-
-
-def hits_over_time(row: Figures) -> Iterator[float]:
-    """In percent of the reads so far, which asked for data."""
-    hits = reads = 0
-    last = "data"
-    for kind in row.kinds:
-        if kind == "data":
-            reads += 1
-            hits += last == "data"
-            yield 100 * hits / reads
-        last = kind
 
 
 # --- the report ---
@@ -312,7 +154,7 @@ def add_prediction(page: Page, figures: Sequence[Figures], predicted: Mapping[st
 def add_tables(page: Page, figures: Sequence[Figures]) -> None:
     """The published table next to ours, and the reasons."""
     then = "Next to the published table 与已发表的表格对照"
-    page.table(f"{then}: time 时间", TIME_COLUMNS, time_rows(figures))
+    page.table(f"{then}: time 时间 ({MARKS})", TIME_COLUMNS, time_rows(figures))
     page.table(f"{then}: requests 请求", REQUEST_COLUMNS, request_rows(figures))
     page.table(
         "A sample of /proc/diskstats while seekrw ran, as iostat shows it 运行中的采样 (iostat)",
@@ -343,13 +185,24 @@ def add_plots(
     page.plot(plot_times(figures, predicted), "Time of a read and length of a request, by row.")
     page.plot(
         plot_places(figures),
-        f"The first {DOTS:,} requests. On ext3 data is where its pointer block is: dot in square.",
+        f"The first {WINDOW_S:g} s. On ext3 data is where its pointer block is: dot in square; so"
+        " fewer"
+        " reads are done.",
     )
     page.plot(plot_latencies(figures, predicted), "Latency of direct reads, in classes of 1 ms.")
     page.plot(plot_parts(figures), "Where the time went.")
     page.plot(
         plot_hits(figures, experiment.drive_bytes), "Reads that found their pointer block cached."
     )
+    page.plot(
+        sensitivity.plot(),
+        "What the ratio would be with other short seeks, at full size. Each time the curve's root"
+        " is fitted again to 14.78 ms.",
+    )
+    page.table(
+        "The same with other numbers that were chosen (less: ratio, as it is, more)",
+        ["chosen", "less", "as it is", "more"], sensitivity.table(),
+    )  # fmt: skip
 
 
 def after_the_table(figures: Sequence[Figures]) -> str:
@@ -399,6 +252,7 @@ def as_json(
         "rows": {
             f.name: {
                 "ms_per_read": f.ms_per_read,
+                "margin_ms": f.margin_ms,
                 "requests_per_read": f.requests_per_read,
                 "sectors_per_request": f.sectors_per_request,
                 "mapping_hits": f.mapping_hits,

@@ -18,7 +18,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from labs.storage import random_reads, report, run, x1
+from labs.storage import random_reads, report, run, x1, x1_plots
 from labs.storage.disks import Experiment
 from labs.storage.guest_trace import Purpose, Record
 from labs.storage.pages import Page
@@ -81,7 +81,7 @@ def test_the_report_is_whole(make_lab):
     ):
         assert heading in page
     plots = sorted(folder.glob("x1-*.svg"))
-    assert len(plots) == 5
+    assert len(plots) == 6
     for path in plots:
         text = "".join(ElementTree.parse(path).getroot().itertext())
         assert any(unit in text for unit in ("ms", "%", "GB")), path
@@ -124,11 +124,11 @@ def test_a_page_is_printed_letter_by_letter(capsys):
 
 def test_plots_have_no_flaws(figures):
     assert [flaw for each in (
-        x1.plot_times(figures, {"ext3": 2, "ext4": 1.5}),
-        x1.plot_places(figures),
-        x1.plot_latencies(figures, {"ext3": 2, "ext4": 1.5}),
-        x1.plot_parts(figures),
-        x1.plot_hits(figures, EXPERIMENT.drive_bytes),
+        x1_plots.plot_times(figures, {"ext3": 2, "ext4": 1.5}),
+        x1_plots.plot_places(figures),
+        x1_plots.plot_latencies(figures, {"ext3": 2, "ext4": 1.5}),
+        x1_plots.plot_parts(figures),
+        x1_plots.plot_hits(figures, EXPERIMENT.drive_bytes),
     ) for flaw in flaws(each)] == []  # fmt: skip
 
 

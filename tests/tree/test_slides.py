@@ -279,6 +279,6 @@ def test_figures_of_the_storage_deck():
     for reads in (100_000, 1_000_000, 10_000_000):
         assert f"| {reads:,} | {expected(reads, 524_288):.3f} | " in text
     account = re.findall(r"^\| [a-z ,]+ \| ([\d,]+) \| (?:`-.*`)? ?\|$", text, re.MULTILINE)
-    missing = x14_account.KIB // 4 - x14_account.PUBLISHED["available"]
+    missing = x14_account.KIB // 4 - x14_account.THEN["available"]
     assert sum(int(blocks.replace(",", "")) for blocks in account) == missing
     assert f"The options win {x14_account.WON:,} blocks" in text

@@ -19,7 +19,7 @@ READS = (10, 100, 1000, 10_000)
 SMALL_READS = (10, 1000)
 SHARES = {"roomy": 40, "scarce": 4}  # of the memory, in percent, for mapping blocks
 MEMORY = 256
-FULL = {1000: 0.999, 10_000: 0.991, 100_000: 0.910, 1_000_000: 0.446, 10_000_000: 0.052}
+COMPUTED = {1000: 0.999, 10_000: 0.991, 100_000: 0.910, 1_000_000: 0.446, 10_000_000: 0.052}
 
 
 def measure(where: Where) -> Data:
@@ -112,10 +112,10 @@ def tables(data: Data) -> Sequence[Table]:
     rows = [(f"{r['layout']}, {r['cache']}", r["reads"], r["mapping"],
              expected(r["reads"], data["pointer_blocks"]) if r["layout"] == "pointers" else 0.0,
              r["ms"]) for r in data["rows"]]  # fmt: skip
-    full = [(f"{n:,} reads", expected(n, 524_288), said) for n, said in FULL.items()]
+    full = [(f"{n:,} reads", expected(n, 524_288), said) for n, said in COMPUTED.items()]
     return [
         ("Counted, at 1:100", ["file", "reads", "mapping/read", "theory", "ms/read"], rows),
-        ("The theory at 2 TiB, 524,288 pointer blocks", ["", "here", "published"], full),
+        ("The theory at 2 TiB, 524,288 pointer blocks", ["", "here", "computed from 2010"], full),
     ]
 
 
@@ -155,9 +155,10 @@ ABOUT = About(
     number=3,
     title="When is the mapping hot?",
     chinese="映射何时变热?",
-    question="The text of 2010 says that the cache cannot hold 520,000 pointer blocks."
+    question="The text of 2010 says that most of the 520K+ pointer blocks are cold in random I/O."
     " How many of them does a read still cost after n reads?",
-    expected="Published for 2 TB: 0.999, 0.991, 0.910, 0.446 and 0.052 for 10^3 to 10^7 reads. With"
+    expected="Published: 520K+ pointer blocks for 2 TB, and that most are cold. Computed from it"
+    " by (N/n)(1 - exp(-n/N)): 0.999, 0.991, 0.910, 0.446 and 0.052 for 10^3 to 10^7 reads. With"
     " less memory than pointer blocks it never gets warm.",
     ask=Question(
         "mapping",

@@ -158,8 +158,9 @@ ABOUT = About(
     chinese="区段能碎到什么程度?",
     question="A file that was written next to others has many short extents. From which number on"
     " is a random read as slow as with block pointers?",
-    expected="Published by its formula: e / 340 leaves, so 49 for 16,384 extents. The curves meet"
-    " where there are as many leaves as pointer blocks: at 178 million extents.",
+    expected="Published: 16,384 extents in 50+ blocks. Computed from it: a leaf of 340, so 49"
+    " leaves and one block above them; the curves meet where there are as many leaves as pointer"
+    " blocks, at 178 million extents.",
     ask=Question("requests", "A file of 2 TiB has 16 million extents of 128 KiB. How many requests"
                  " does each of 100,000 random reads cost?", "requests"),
     method="A tree on paper: leaves of 340 extents, each in front of its data, and a cache that"

@@ -13,6 +13,7 @@ from labs.bench.counting import Count, Counter
 from labs.storage.experiments.base import About, Data, Table, Where
 from labs.storage.experiments.guest import ExperimentError, run_guest
 from labs.storage.pages import curves, label, legend, mark_prediction, pictures, ticks
+from labs.storage.published import PUBLISHED_LABEL
 from labs.tools.course.measurement import Question
 from labs.tools.machine.qemu_command import Drive
 from labs.tools.machine.work_folder import work_folder
@@ -30,7 +31,7 @@ DRIVES = (1, 2, 3, 4)
 DEPTHS = (1, 2, 4, 8, 16, 32)
 FAST_US = 10  # of the drives in the picture of several
 INTERRUPT, POLL, HYBRID, SEVERAL = "interrupt", "poll", "hybrid", "interrupt, a CPU each"
-PUBLISHED = (60, 80)  # percent of four SSDs that one processor managed
+FOUR_SSDS = (60, 80)  # percent of their rate that one processor managed; published
 
 
 @dataclass(frozen=True)
@@ -179,7 +180,7 @@ def crossing(data: Data) -> float:
 def four_us(data: Data) -> tuple[float, float]:
     """The time of drives of which one processor manages what was published, when there are four."""
     work = data["moves"]["dma"]["interrupt"] * INSTRUCTION_US
-    low, high = (4 * work * share / 100 for share in PUBLISHED)
+    low, high = (4 * work * share / 100 for share in FOUR_SSDS)
     return low, high
 
 
@@ -217,7 +218,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     legend(rate)
     more, (share, depth) = pictures(2, height=2.9)
     curves(share, data["several"], "drives", "share", "way")
-    share.axhspan(*PUBLISHED, color="grey", alpha=0.2, label="published, 4 SSDs")
+    share.axhspan(*FOUR_SSDS, color="grey", alpha=0.2, label=f"{PUBLISHED_LABEL}, 4 SSDs")
     share.set(ylim=(0, 105), xticks=DRIVES)
     label(share, (f"drives of {FAST_US} us", "盘数"), ("of their rate, %", "达到的速率, %"))
     legend(share)
@@ -311,18 +312,18 @@ ABOUT = About(
     chinese="轮询还是中断",
     question="An interrupt costs the processor a switch to another task and back. How fast must a"
     " drive be before it is better to poll it?",
-    expected="Published: with four SSDs one processor is 100 % busy with interrupts, at 60 to 80 %"
-    " of their throughput; polling wins when the drive is faster than interrupt and switch"
-    " together (FAST 2012), and wastes the processor at low load.",
+    expected="Published as notes of a workshop: with four SSDs one processor is 100 % busy with"
+    " interrupts, at 60 to 80 % of their throughput. Published at FAST 2012: polling is better"
+    " where the drive is faster than interrupt and switch together.",
     ask=Question("extra", "A read of 4 KiB by DMA: how many more instructions does it take if the"
                  " task sleeps and the interrupt wakes it, than if it looks once, at the right"
                  " time?", "instructions"),
     method="callcost reads 4 KiB of the raw drive in the guest, in the driver's polled and"
-    " interrupt modes. A plugin of QEMU counts: up to HLT, from there on, and when the wait begins."
-    " Counts vary by some five; QEMU's own drive is as fast as this computer, so the time of a"
-    " drive comes from an account: 0.3 to 100 us, one instruction a nanosecond, one processor. The"
-    " hybrid, several drives and deep queues are of the account alone: this kernel has one request"
-    " at a time at a channel.",
+    " interrupt modes. A plugin of QEMU counts: up to HLT, from there on, and when the wait"
+    " begins. Counts vary by some five; QEMU's own drive is as fast as this computer, so the time"
+    " of a drive comes from an account: 0.3 to 100 us, one instruction a nanosecond, one"
+    " processor. The hybrid, several drives and deep queues are of the account alone: this kernel"
+    " has one request at a time at a channel.",
     changes="An exception costs a real processor more than its instructions: TLB, caches, the way"
     " out of HLT. That moves the crossing to slower drives. Other work for the processor is what"
     " makes interrupts worth while; an interrupt for several requests makes them cheap.",

@@ -11,6 +11,7 @@ from labs.storage.disk_model import Request, drive, replay
 from labs.storage.experiments.base import About, Data, Table, Where
 from labs.storage.experiments.guest import run_guest
 from labs.storage.pages import label, legend, mark_prediction, pictures, ticks
+from labs.storage.published import mark
 from labs.tools.course.measurement import Question
 from labs.tools.machine.qemu_command import Drive
 from labs.tools.machine.work_folder import work_folder
@@ -158,7 +159,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     for name in ("hdd5400", "sata-ssd"):
         gains = [100 * (speed(data, name, c) / speed(data, name, 4) - 1) for c in CHUNKS]
         axes.plot(CHUNKS, gains, "o-", markersize=4, label=name)
-    axes.plot([40], [20], "k*", markersize=9, label="published")
+    mark(axes, [40], [20])
     axes.set(xscale="log")
     ticks(axes, CHUNKS)
     label(axes, ("MB of a file at a time", "每次写的 MB"), ("faster than 4 MB, %", "比 4 MB 快, %"))
@@ -247,8 +248,9 @@ ABOUT = About(
     chinese="回写多大一批, 谁等待",
     question="The kernel writes dirty pages file by file. What does it gain by writing more of a"
     " file before the next one, and what does a program notice that writes too fast?",
-    expected="Published: 40 MB at a time instead of 4 MB write out 20 % faster. If the caller"
-    " writes it waits long; if it sleeps for what it made dirty, for 200 ms at most.",
+    expected="Published as notes, without disk or files: 40 MB at a time instead of 4 MB write"
+    " out 20 % faster. Ours: if the caller writes it waits long; if it sleeps for what it made"
+    " dirty, for 200 ms at most, as the model has it.",
     ask=Question("gain", "Four files are written at once. By how many percent is the disk faster"
                  " with 40 MB of a file at a time than with 4?", "percent"),
     method="Writes of 512 kB for four files that are 100 GB apart, replayed on the models of the"

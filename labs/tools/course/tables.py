@@ -1,6 +1,6 @@
 """`make tables`: the tables that texts hold between two marks, as they are today: the sizes in
-CONTRIBUTING.md, what to read in each lesson's handout, and the maps of the folders' READMEs; and
-the list of system calls that the kernel does not have."""
+CONTRIBUTING.md, what to read in each lesson's handout, the storage lab's sources, and the maps of
+the folders' READMEs; and the list of system calls that the kernel does not have."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from labs.storage import published
 from labs.tools.course import budget, missing_calls, reading, room_readme
 from labs.tools.course.exercises import ROOT, lessons
 from labs.tools.course.student_tree import listed
@@ -21,6 +22,8 @@ def texts(root: Path = ROOT) -> Iterator[tuple[Path, str]]:
         handout = root / f"labs/lesson{lesson}/README.md"
         table = f"\n{reading.table(str(lesson), root)}\n"
         yield handout, between(handout, reading.BEGINNING, table, reading.END)
+    lab = root / "labs/storage/README.md"
+    yield lab, between(lab, published.BEGINNING, published.listed(), published.END)
     for name in room_readme.readmes(root):
         yield root / name, room_readme.text(name, listed(root), root)
     sizes = root / "CONTRIBUTING.md"
