@@ -6,10 +6,12 @@ import fcntl
 import os
 import re
 import select
+from dataclasses import replace
 from random import Random
 
 import pytest
 
+from labs.tools.grading.lab import ROOT
 from tests.lesson1.formats import (
     GUARD,
     LENGTHS,
@@ -20,8 +22,12 @@ from tests.lesson1.formats import (
     require,
     require_conversions,
 )
+from tests.lesson1.loading import cause_in
 from tests.support.remote import stopped
+from tests.support.told import expect, fail
 
+SOURCES = ("kernel/lib/format.c", "kernel/lib/string.c")
+DRIVER = ROOT / "tests/lesson1/host/format.c"
 PIPE_SIZE = 4096
 PIPE_SECONDS = 30
 TRIES = 100_000  # SEND_TRIES of drivers/console/serial.c
@@ -52,13 +58,40 @@ def test_smallest_and_largest(lab):
 
 @pytest.mark.exercise("1.3", points=2)
 def test_64_bits(lab):
-    """Numbers that need more than one division."""
+    """Numbers that need more than one division, and some whose lower word is 0."""
     random = Random(lab.seed)
     with stopped(lab, "kmain") as guest:
         for letter in "duxXo":
             conversion = Conversion(letter, length="ll")
             numbers = [random.getrandbits(bits) for bits in (33, 40, 56, 63, 64)]
             require_conversions(guest, [(conversion, number) for number in numbers])
+            high = [1 << random.randrange(32, 64), random.randrange(1, 1 << 32) << 32]
+            conversion = replace(conversion, flags="#" if letter in "xXo" else "")
+            require_conversions(guest, [(conversion, number) for number in high])
+
+
+@pytest.mark.exercise("1.3", points=1, host=True)
+def test_room_for_the_digits(lab):
+    """The longest numbers of each base, on this computer: nothing beyond a buffer is written."""
+    random = Random(lab.seed)
+    program = lab.host(SOURCES, [DRIVER], "format")
+    flags, widths = ("", "#", "0"), (None, 23, 70)
+    cases = [
+        (Conversion(letter, flag, width, length="ll"), number)
+        for letter in "duxXo"
+        for flag, width in zip(flags if letter in "xXo" else ("", "-", "0"), widths, strict=True)
+        for number in (random.getrandbits(64) | 1 << 63, (1 << 64) - 1, 1 << 63)
+    ]
+    done = lab.ask(program, "".join(f"{each} {number}\n" for each, number in cases).encode())
+    said = done.stdout.decode(errors="replace").split("\n")[:-1]
+    for index, ((conversion, number), text) in enumerate(zip(cases, said, strict=False)):
+        lab.judging(index)
+        expect(f"{conversion} of {number:#x}", repr(text), repr(conversion.expected(number)))
+    if done.returncode != 0 or len(said) < len(cases):
+        words = done.stderr.decode(errors="replace")
+        lab.judging(len(said))
+        conversion, number = cases[min(len(said), len(cases) - 1)]
+        fail(f"{conversion} of {number:#x}, on this computer: {cause_in(words)}\n{words[-1500:]}")
 
 
 @pytest.mark.exercise("1.3", points=2)

@@ -159,12 +159,15 @@ def test_without_a_map(lab):
 
 @pytest.mark.exercise("1.5", points=1)
 def test_map_comes_before_mem_upper(lab):
-    """A loader that gives both: the map knows better. One that gives neither: there is nothing to
-    go on with."""
+    """A loader that gives both: the map knows better, even if no entry of it counts. One that gives
+    neither: there is nothing to go on with."""
     ranges = [Range(MIB, 5 * MIB)]
     with stopped(lab, "kmain") as guest:
         assert tell(guest, [Entry(each) for each in ranges], mem_upper=77) != "panic"
         require_told(guest, ranges)
+        assert tell(guest, [], mem_upper=77) == "panic", "an empty map is a map"
+        cut = tell(guest, [Entry(each) for each in ranges], mem_upper=77, cut=1)
+        assert cut == "panic", "the only entry is cut off: no range is left"
         assert tell(guest, None) == "panic"
 
 
