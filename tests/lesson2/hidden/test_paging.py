@@ -18,6 +18,8 @@ ACCESSED, DIRTY = 0x20, 0x40
 NUMERIC_ERROR, WRITE_PROTECT, ALIGNMENT, PAGING = 1 << 5, 1 << 16, 1 << 18, 1 << 31
 DEBUGGING, PAGE_SIZE, FXSAVE = 1 << 3, 1 << 4, 1 << 9  # of CR4
 PAGE_FAULT = 14
+GENERAL = ("eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi")  # by their numbers
+STEPS = 1000  # from paging_is_on to higher_half
 
 
 def directory(machine) -> tuple[int, ...]:
@@ -105,6 +107,42 @@ def test_identity_map_is_gone(lab):
             machine.run_to(machine.address("higher_half"))
             found = read_by_the_processor(machine, place)
         assert found == there, f"{place:#x} can {'still' if found else 'not'} be read"
+
+
+def flushed(code: bytes, registers: dict[str, int]) -> range:
+    """The addresses of which an instruction flushes the TLB: all after a load of CR0, CR3 or CR4,
+    those of a large page after INVLPG; or none."""
+    if code[:2] == b"\x0f\x22" and code[2] >> 3 & 7 in (0, 3, 4):
+        return range(1 << 32)
+    if code[:2] != b"\x0f\x01" or code[2] >> 3 & 7 != 7 or code[2] >> 6 == 3:
+        return range(0)
+    mode, base, rest, place = code[2] >> 6, code[2] & 7, code[3:], 0
+    if base == 4:  # a SIB byte: scale, index, base
+        sib, rest, base = rest[0], rest[1:], rest[0] & 7
+        index = sib >> 3 & 7
+        place += registers[GENERAL[index]] << (sib >> 6) if index != 4 else 0
+    if mode == 0 and base == 5:
+        place += struct.unpack_from("<i", rest)[0]
+    else:
+        shift = struct.unpack_from(("<0s", "<b", "<i")[mode], rest)[0]
+        place += registers[GENERAL[base]] + (shift or 0)
+    start = place % (1 << 32) // LARGE_PAGE * LARGE_PAGE
+    return range(start, start + LARGE_PAGE)
+
+
+@pytest.mark.exercise("2.5", points=2)
+def test_its_own_translation_is_flushed(lab):
+    """After entry 0 has gone: the whole TLB, or the page of address 0. QEMU forgets all large pages
+    with any of them, and so would not show the wrong one."""
+    with stopped_at(lab, "paging_is_on") as machine:
+        end, entry = machine.address("higher_half"), machine.address("kernel_page_directory")
+        flushes, steps = [], 0
+        while (now := machine.registers())["eip"] != end and steps < STEPS:
+            gone = machine.read_word(entry) == 0
+            flushes += [flushed(machine.read(now["eip"], 8), now)] if gone else []
+            machine.step()
+            steps += 1
+    assert any(0x100000 in each for each in flushes), "the TLB still has the first 4 MiB"
 
 
 @pytest.mark.exercise("2.5", points=2)
