@@ -41,10 +41,6 @@ static inline int32_t process_parent_pid(const struct process *process)
  * the task. */
 struct process *process_create(struct task *task);
 
-/* Gives a new process what a child and a thread have of the current one: its group, session and
- * terminal, where its arguments are, which signals are blocked, and how nice it is. */
-void process_inherit(struct process *child);
-
 /* Takes the current task's space away: a borrowed one goes back to the parent, its own is
  * destroyed. Interrupts must be disabled. */
 void process_leave_space(void);
@@ -81,6 +77,7 @@ struct fork_request {
 	uint32_t flags;
 	uint32_t stack; /* 0: as the parent's */
 	uint32_t parent_word, child_word;
+	bool is_thread; /* shares memory and files; clone_more makes it one of the program */
 };
 
 /*

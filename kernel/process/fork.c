@@ -25,14 +25,16 @@
 	(CLONE_SIGNAL_MASK | CLONE_VM | CLONE_VFORK | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID | \
 	 CLONE_CHILD_SETTID)
 
-/* The child's memory and files. If memory runs out, what it has of them is freed again. */
+/* The child's memory and files; a thread's are the program's own. If memory runs out, what it has
+ * of them is freed again. */
 static int copy_resources(struct process *child, const struct fork_request *request)
 {
 	struct space *space = current->space;
+	struct files *files = current->process->files;
 
-	child->files = files_copy(current->process->files);
+	child->files = request->is_thread ? files : files_copy(files);
 	child->is_borrowing = request->flags & CLONE_VM;
-	child->task->space = child->is_borrowing ? space : space_copy(space);
+	child->task->space = child->is_borrowing || request->is_thread ? space : space_copy(space);
 	if (child->files && child->task->space)
 		return 0;
 	if (child->files)
@@ -42,28 +44,21 @@ static int copy_resources(struct process *child, const struct fork_request *requ
 	return -ENOMEM;
 }
 
-void process_inherit(struct process *child)
+/* What a child has of its parent, a thread of its program: group, session and terminal, where the
+ * arguments are, the actions and the mask of signals, and how nice it is. Its pid, times, alarm and
+ * pending signals are its own, and begin at zero. */
+static void copy_identity(struct process *child, const struct fork_request *request)
 {
-	const struct process *parent = current->process;
+	struct process *parent = current->process;
 
+	child->parent = parent->leader;
 	child->pgrp = parent->pgrp;
 	child->session = parent->session;
 	child->tty = parent->tty;
 	child->arguments = parent->arguments;
 	child->environment = parent->environment;
 	child->strings_end = parent->strings_end;
-	child->signals.blocked = parent->signals.blocked;
 	child->task->schedule.nice = current->schedule.nice;
-}
-
-/* A child inherits the rest, including the actions and the mask of signals. Its pid, times, alarm
- * and pending signals are its own, and begin at zero. */
-static void copy_identity(struct process *child, const struct fork_request *request)
-{
-	struct process *parent = current->process;
-
-	process_inherit(child);
-	child->parent = parent->leader;
 	child->task->thread_local = current->thread_local;
 	child->exit_signal = request->flags & CLONE_SIGNAL_MASK;
 	if (child->exit_signal > SIGNALS) /* as in Linux, the end is silent then */
@@ -72,6 +67,7 @@ static void copy_identity(struct process *child, const struct fork_request *requ
 		child->set_at_begin = request->child_word;
 	if (request->flags & CLONE_CHILD_CLEARTID)
 		child->clear_on_exit = request->child_word;
+	child->signals.blocked = parent->signals.blocked;
 	child->signals.stack = parent->signals.stack;
 	memcpy(child->signals.actions, parent->signals.actions, sizeof(child->signals.own));
 }

@@ -10,13 +10,10 @@
  * the working directory alone; namespaces; and descriptors for processes (CLONE_PIDFD). So are the
  * combinations that Linux refuses: clone(2).
  */
+#include "kernel/lib/errno.h"
 #include "kernel/linux/process/thread_local.h"
 #include "kernel/linux/process/threads.h"
 #include "kernel/process/family.h"
-#include "kernel/task/sched.h"
-#include "kernel/task/switch.h"
-#include "kernel/task/task_make.h"
-#include "mm/user_copy.h"
 
 #define CLONE_FS       0x00000200u
 #define CLONE_FILES    0x00000400u
@@ -35,102 +32,70 @@
 #define NOTHING (CLONE_PTRACE | CLONE_DETACHED | CLONE_UNTRACED | CLONE_IO) /* no effect here */
 #define CHANGED (CLONE_PARENT | CLONE_SETTLS) /* of a child that does not run yet */
 #define OF_ALL	(CLONE_SIGNAL_MASK | WORDS | NOTHING | CHANGED)
+#define FORKED	(CLONE_SIGNAL_MASK | WORDS | CLONE_VM | CLONE_VFORK) /* what process_fork knows */
 
-/* ---- children ---- */
+/* -EINVAL for what is refused. A thread has all of SHARED: Linux allows what is between. Nothing
+ * can be changed of a child that the call waits for: it has run when process_fork returns. */
+static int check_clone_flags(uint32_t flags)
+{
+	bool joins = flags & CLONE_THREAD;
+	uint32_t allowed = joins ? SHARED | CLONE_SYSVSEM : CLONE_VM | CLONE_VFORK;
 
-/* A child that has not run yet may still be changed: kernel code keeps the processor. */
-static int clone_child(uint32_t flags, const struct trap_frame *frame)
+	if (flags & ~(allowed | OF_ALL) || (joins && (flags & SHARED) != SHARED) ||
+	    (flags & CLONE_VFORK && flags & CHANGED))
+		return -EINVAL;
+	return !joins && flags & CLONE_PARENT && !current->process->leader->parent ? -EINVAL : 0;
+}
+
+/* A thread's own are its words, its registers and its pending signals: process_fork has made these.
+ * The actions are the leader's, and nobody is told of its end. */
+static void join_program(struct process *thread)
+{
+	program_follow(thread);
+	thread->parent = NULL;
+	thread->signals.actions = current->process->signals.actions;
+	thread->signals.stack = (struct linux_signal_stack){ .flags = SS_DISABLE };
+}
+
+/* With CLONE_PARENT it is the caller's sibling. */
+static void become_sibling(struct process *child)
 {
 	const struct process *leader = current->process->leader;
+
+	child->parent = leader->parent;
+	child->exit_signal = leader->exit_signal;
+}
+
+/* process_fork makes either kind. It has not run yet when that returns, since kernel code keeps the
+ * processor, and so it may still be changed. -EFAULT for a segment; -EAGAIN: the program ends, or
+ * there are too many tasks. */
+int clone_more(const struct trap_frame *frame)
+{
+	uint32_t flags = frame->ebx;
+	bool joins = flags & CLONE_THREAD;
 	struct thread_segments segments = current->thread_local;
-	uint32_t changed = flags & CLONE_VFORK ? 0 : CHANGED;
+	int error = check_clone_flags(flags);
 
-	if (flags & ~(OF_ALL | CLONE_VM | CLONE_VFORK) || flags & CHANGED & ~changed ||
-	    (flags & CLONE_PARENT && !leader->parent))
-		return -EINVAL;
-	int error = flags & CLONE_SETTLS ? thread_local_from_user(frame->esi, &segments, false) : 0;
-
+	if (!error && flags & CLONE_SETTLS)
+		error = thread_local_from_user(frame->esi, &segments, false);
 	if (error)
 		return error;
+	if (process_limit_is_reached() || (joins && program_is_ending()))
+		return -EAGAIN;
 	int32_t pid = process_fork(&(struct fork_request){
-	    .flags = flags & ~(NOTHING | CHANGED),
+	    .flags = flags & (joins ? WORDS : FORKED),
 	    .stack = frame->ecx,
 	    .parent_word = frame->edx,
 	    .child_word = frame->edi,
+	    .is_thread = joins,
 	});
-	struct process *child = pid > 0 && changed ? process_find(pid) : NULL;
+	struct process *made = pid > 0 && !(flags & CLONE_VFORK) ? process_find(pid) : NULL;
 
-	if (child)
-		child->task->thread_local = segments;
-	if (child && flags & CLONE_PARENT) {
-		child->parent = leader->parent;
-		child->exit_signal = leader->exit_signal;
-	}
+	if (made)
+		made->task->thread_local = segments;
+	if (made && joins)
+		join_program(made);
+	else if (made && flags & CLONE_PARENT)
+		become_sibling(made);
 	return pid;
-}
-
-/* ---- threads ---- */
-
-/* What threads have in common is the leader's; the rest of the new process is zero. */
-static void share_program(struct process *child, const struct trap_frame *frame)
-{
-	const struct process *parent = current->process;
-
-	program_follow(child);
-	process_inherit(child);
-	child->files = parent->files;
-	child->task->space = current->space;
-	child->signals.actions = parent->signals.actions;
-	child->signals.stack.flags = SS_DISABLE;
-	child->set_at_begin = frame->ebx & CLONE_CHILD_SETTID ? frame->edi : 0;
-	child->clear_on_exit = frame->ebx & CLONE_CHILD_CLEARTID ? frame->edi : 0;
-}
-
-/* As fork does it: kernel/process/fork.c has the picture. The thread begins where clone returns,
- * with 0 in EAX, and on the stack that the program has made for it; without one, on its parent's.
- * The unit of floating point may hold a newer state than the task has: it is saved first. */
-static void set_thread_registers(struct task *task, uint32_t stack)
-{
-	struct switch_frame *frame = (struct switch_frame *)task->frame - 1;
-
-	*task->frame = *current->frame;
-	task->frame->eax = 0;
-	if (stack)
-		task->frame->user_esp = stack;
-	*frame = (struct switch_frame){ .resume = program_begin };
-	task->esp = (uintptr_t)frame;
-	task_save_fpu(current);
-	task->fpu = current->fpu;
-}
-
-/* Of the flags of SHARED a thread has all: what Linux allows between is refused. The parent's word
- * is written before the thread runs; an address that is bad is ignored, as by fork. -EINVAL,
- * -EFAULT for a segment, -EAGAIN: the program ends, or there are too many tasks. */
-static int clone_thread(uint32_t flags, const struct trap_frame *frame)
-{
-	struct thread_segments segments = current->thread_local;
-
-	if ((flags & SHARED) != SHARED || flags & ~(SHARED | CLONE_SYSVSEM | OF_ALL))
-		return -EINVAL;
-	int error = flags & CLONE_SETTLS ? thread_local_from_user(frame->esi, &segments, false) : 0;
-	bool may_join = !error && !program_is_ending() && !process_limit_is_reached();
-	struct task *task = may_join ? task_create(current->name) : NULL;
-
-	if (!task)
-		return error ? error : -EAGAIN;
-	int32_t pid = task->pid;
-
-	task->thread_local = segments;
-	share_program(process_create(task), frame);
-	set_thread_registers(task, frame->ecx);
-	if (flags & CLONE_PARENT_SETTID)
-		copy_to_user(frame->edx, &pid, sizeof(pid));
-	sched_begin(task);
-	return pid;
-}
-
-int clone_more(const struct trap_frame *frame)
-{
-	return frame->ebx & CLONE_THREAD ? clone_thread(frame->ebx, frame)
-					 : clone_child(frame->ebx, frame);
 }
