@@ -6,6 +6,7 @@
 #include "fs/vfs/wall_time.h"
 #include "kernel/lib/divide.h"
 #include "kernel/lib/string.h"
+#include "mm/kmalloc.h"
 
 #define SECOND 1000000000u
 
@@ -46,15 +47,23 @@ static int ipc_add(struct ipc_kind *kind, int32_t key, uint32_t size, uint32_t m
 {
 	if (size == 0 || size > INT32_MAX)
 		return -EINVAL;
-	struct ipc *ipc = kind->count < kind->most ? kind->make(size) : NULL;
+	if (kind->count == kind->most)
+		return -ENOSPC;
+	uint32_t bytes = kind->bytes + size * kind->unit_bytes;
+	struct ipc *ipc = kmalloc(bytes);
 
 	if (!ipc)
-		return kind->count < kind->most ? -ENOMEM : -ENOSPC;
+		return -ENOMEM;
+	memset(ipc, 0, bytes);
+	ipc->size = size;
+	if (kind->make(ipc) != 0) {
+		kfree(ipc);
+		return -ENOMEM;
+	}
 	do
 		kind->last_id = (kind->last_id + 1) & INT32_MAX;
 	while (ipc_find(kind, kind->last_id));
 	ipc->id = kind->last_id;
-	ipc->size = size;
 	ipc->state.permission = (struct linux_ipc){ .key = key, .mode = mode & IPC_MODES };
 	ipc_note_change(kind, ipc);
 	list_append(&kind->all, &ipc->link);
@@ -75,11 +84,11 @@ int ipc_get(struct ipc_kind *kind, int32_t key, uint32_t size, uint32_t flags)
 	return size <= found->size ? found->id : -EINVAL;
 }
 
-/* Its memory is the kind's to free. */
 void ipc_remove(struct ipc_kind *kind, struct ipc *ipc)
 {
 	list_remove(&ipc->link);
 	kind->count--;
+	kfree(ipc);
 }
 
 /* ---- semctl, msgctl, shmctl ---- */

@@ -22,7 +22,7 @@ union ipc_state {
 	struct linux_shm segment;
 };
 
-/* What has a key and an id. */
+/* What has a key and an id: the first member of its kind's structure. */
 struct ipc {
 	struct list link;
 	int32_t id;
@@ -42,10 +42,11 @@ struct ipc_kind {
 	/* Of the kind's member of union ipc_state, and where it has the time of the last change. */
 	uint32_t state_size, changed_at;
 	uint32_t limits[IPC_INFO_WORDS], limit_count; /* what IPC_INFO gives */
+	/* Bytes of the structure, and of what it ends with for each unit of its size. */
+	uint32_t bytes, unit_bytes;
 
-	/* Makes one, of a size that only its kind knows, with a state that is zeroed but for what
-	 * is its own. NULL without memory. */
-	struct ipc *(*make)(uint32_t size);
+	/* Completes a zeroed one, whose size is known: 0, or -ENOMEM. */
+	int (*make)(struct ipc *ipc);
 	/* IPC_RMID: ends all waits for it; calls ipc_remove when nothing needs it any more. */
 	void (*remove)(struct ipc *ipc);
 	/* Completes a copy of the state. NULL: nothing is missing. */
@@ -57,9 +58,10 @@ struct ipc_kind {
 	uint32_t (*get_use)(uint32_t *words);
 };
 
-/* The first fields of a kind without anything, whose state is this member of union ipc_state. */
-#define IPC_KIND(name, member)                                                                     \
-	.all = LIST_EMPTY((name).all), .last_id = -1,                                              \
+/* The first fields of a kind of these structures without anything, whose state is this member of
+ * union ipc_state. */
+#define IPC_KIND(name, type, member)                                                               \
+	.all = LIST_EMPTY((name).all), .last_id = -1, .bytes = sizeof(type),                       \
 	.state_size = sizeof(((union ipc_state *)0)->member),                                      \
 	.changed_at = offsetof(union ipc_state, member.changed)
 
@@ -73,7 +75,7 @@ int ipc_get(struct ipc_kind *kind, int32_t key, uint32_t size, uint32_t flags);
 /* The commands that semctl, msgctl and shmctl share; -EINVAL for others. */
 int ipc_control(struct ipc_kind *kind, int32_t id, uint32_t command, uint32_t address);
 
-/* Nobody finds it any more. */
+/* Frees one: nobody finds it any more. */
 void ipc_remove(struct ipc_kind *kind, struct ipc *ipc);
 
 /* Seconds since 1970. */

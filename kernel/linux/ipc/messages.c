@@ -8,7 +8,6 @@
  * A queue is looked up again after each wait, since it may have been removed. Copies from and to
  * programs sleep: then the message is in no queue. Called by system calls only.
  */
-#include "kernel/lib/string.h"
 #include "kernel/linux/ipc/keys.h"
 #include "mm/kmalloc.h"
 
@@ -25,7 +24,7 @@ struct message {
 
 /* A message queue; how many messages and bytes it has is in its state. */
 struct queue {
-	struct ipc ipc; /* the first member */
+	struct ipc ipc;
 	struct list messages;
 };
 
@@ -41,16 +40,13 @@ static struct linux_messages *state_of(struct queue *queue)
 
 /* ---- the kind ---- */
 
-/* A queue has no size of its own. */
-static struct ipc *queue_make(uint32_t unused)
+static int queue_make(struct ipc *ipc)
 {
-	struct queue *queue = kmalloc(sizeof(*queue));
+	struct queue *queue = (struct queue *)ipc;
 
-	if (!queue)
-		return NULL;
 	queue->messages = (struct list)LIST_EMPTY(queue->messages);
-	queue->ipc.state.messages = (struct linux_messages){ .capacity = MSG_CAPACITY };
-	return &queue->ipc;
+	state_of(queue)->capacity = MSG_CAPACITY;
+	return 0;
 }
 
 /* With more capacity a sender may go on. */
@@ -67,7 +63,6 @@ static void queue_remove(struct ipc *ipc)
 	list_for_each_safe(struct message, message, &queue->messages, link)
 		kfree(message);
 	ipc_remove(&queues, ipc);
-	kfree(queue);
 	wait_wake(&queues_changed);
 }
 
@@ -85,7 +80,7 @@ static uint32_t queue_get_use(uint32_t *words)
 
 /* Limits: struct msginfo. */
 static struct ipc_kind queues = {
-	IPC_KIND(queues, messages),
+	IPC_KIND(queues, struct queue, messages),
 	.most = MSG_QUEUES,
 	.stat = MSG_STAT,
 	.limits = { MSG_QUEUES * (MSG_CAPACITY / 1024), MSG_CAPACITY, MSG_LONGEST, MSG_CAPACITY,

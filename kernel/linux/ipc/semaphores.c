@@ -9,7 +9,6 @@
  * SEM_UNDO is noted for the program and taken back at its end. Called by system calls only, which
  * change a set without sleeping.
  */
-#include "kernel/lib/string.h"
 #include "kernel/linux/ipc/keys.h"
 #include "kernel/linux/sleeper.h"
 #include "kernel/linux/time/user_time64.h"
@@ -24,7 +23,7 @@ struct semaphore {
 
 /* A set of semaphores (union semid_ds is what programs see of it). */
 struct set {
-	struct ipc ipc; /* the first member; its size is how many semaphores there are */
+	struct ipc ipc; /* its size is how many semaphores there are */
 	struct list sleepers;
 	struct semaphore semaphores[];
 };
@@ -59,16 +58,13 @@ static struct ipc_kind sets;
 /* ---- the kind ---- */
 
 /* All values are 0 at first. */
-static struct ipc *set_make(uint32_t count)
+static int set_make(struct ipc *ipc)
 {
-	struct set *set = kmalloc(sizeof(*set) + count * sizeof(set->semaphores[0]));
+	struct set *set = (struct set *)ipc;
 
-	if (!set)
-		return NULL;
-	memset(set, 0, sizeof(*set) + count * sizeof(set->semaphores[0]));
 	set->sleepers = (struct list)LIST_EMPTY(set->sleepers);
-	set->ipc.state.semaphores.count = count;
-	return &set->ipc;
+	ipc->state.semaphores.count = ipc->size;
+	return 0;
 }
 
 /* How many sets there are, and semaphores. */
@@ -94,12 +90,12 @@ static void set_remove(struct ipc *ipc)
 			pool_free(&undo_pool, undo);
 		}
 	ipc_remove(&sets, ipc);
-	kfree(set);
 }
 
 /* Limits: struct seminfo. */
 static struct ipc_kind sets = {
-	IPC_KIND(sets, semaphores),
+	IPC_KIND(sets, struct set, semaphores),
+	.unit_bytes = sizeof(struct semaphore),
 	.most = SEM_SETS,
 	.stat = SEM_STAT,
 	.limits = { SEM_ALL, SEM_SETS, SEM_ALL, SEM_ALL, SEM_COUNT, SEM_OPERATIONS, SEM_OPERATIONS,

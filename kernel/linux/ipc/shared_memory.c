@@ -13,35 +13,37 @@
 #include "fs/memory/ramfs_memory.h"
 #include "fs/ram/ramfs_data.h"
 #include "fs/vfs/vfs.h"
-#include "kernel/abi/mman.h"
 #include "kernel/linux/futex/futex.h"
 #include "kernel/linux/ipc/keys.h"
 #include "kernel/linux/files/calls.h"
+#include "kernel/linux/memory/mapping.h"
 #include "kernel/report/printk.h"
 #include "mm/area.h"
 #include "mm/fault.h"
 #include "mm/space_layout.h"
-#include "mm/space_map.h"
 
 #define SHMINFO_WORDS  9u /* of struct shminfo64 */
 #define SHM_INFO_WORDS 6u /* of struct shm_info */
 
 /* A segment: ipc.size is how many bytes it has. */
 struct segment {
-	struct memory_object object; /* first: the two have one address */
-	struct memory_object *file;
-	uint32_t references;
 	struct ipc ipc; /* its state lacks the number of attachments */
+	struct memory_object object, *file;
+	uint32_t references;
 };
 
-static struct pool segment_pool = POOL_INITIALIZER(struct segment);
 static struct ipc_kind segments;
 
 /* ---- the object ---- */
 
-static struct memory_object *segment_file(struct memory_object *object)
+static struct segment *segment_of(const struct memory_object *object)
 {
-	return ((struct segment *)object)->file;
+	return list_entry(object, struct segment, object);
+}
+
+static struct memory_object *segment_file(const struct memory_object *object)
+{
+	return segment_of(object)->file;
 }
 
 /* Pages are the file's. Both as struct memory_object_ops says. */
@@ -58,26 +60,25 @@ static void *const *segment_peek(struct memory_object *object, uint32_t index, u
 
 static void segment_hold(struct memory_object *object)
 {
-	((struct segment *)object)->references++;
+	segment_of(object)->references++;
 }
 
 /* The last reference: nobody attaches it, and it was removed. */
 static void segment_release(struct memory_object *object)
 {
-	struct segment *segment = (struct segment *)object;
+	struct segment *segment = segment_of(object);
+	struct memory_object *file = segment->file;
 
 	if (--segment->references > 0)
 		return;
 	ipc_remove(&segments, &segment->ipc);
-	segment->file->ops->release(segment->file);
-	pool_free(&segment_pool, segment);
+	file->ops->release(file);
 }
 
 /* As Linux shows it in /proc/PID/maps. */
 static void segment_describe(const struct memory_object *object, char *text, uint32_t size)
 {
-	snprintk(text, size, "/SYSV%08x (deleted)",
-		 ((const struct segment *)object)->ipc.state.permission.key);
+	snprintk(text, size, "/SYSV%08x (deleted)", segment_of(object)->ipc.state.permission.key);
 }
 
 static const struct memory_object_ops segment_ops = { .page = segment_page,
@@ -88,51 +89,35 @@ static const struct memory_object_ops segment_ops = { .page = segment_page,
 
 /* ---- segments ---- */
 
-static struct segment *segment_find(int32_t id)
-{
-	struct ipc *found = ipc_find(&segments, id);
-
-	return found ? list_entry(found, struct segment, ipc) : NULL;
-}
-
 /* Its pages are made when they are touched. */
-static struct ipc *segment_make(uint32_t size)
+static int segment_make(struct ipc *ipc)
 {
-	struct segment *segment = pool_alloc(&segment_pool);
+	struct segment *segment = (struct segment *)ipc;
 
-	if (!segment)
-		return NULL;
-	segment->file = ramfs_shared_memory(size);
-	if (!segment->file) {
-		pool_free(&segment_pool, segment);
-		return NULL;
-	}
+	segment->file = ramfs_shared_memory(ipc->size);
 	object_initialize(&segment->object, &segment_ops);
 	segment->references = 1;
-	segment->ipc.state.segment.size = size;
-	segment->ipc.state.segment.creator_pid = calling_pid();
-	return &segment->ipc;
+	ipc->state.segment.size = ipc->size;
+	ipc->state.segment.creator_pid = calling_pid();
+	return segment->file ? 0 : -ENOMEM;
 }
 
 /* Its key finds it no more; it goes with its last area. */
 static void segment_remove(struct ipc *ipc)
 {
-	struct segment *segment = list_entry(ipc, struct segment, ipc);
-
 	if (ipc->state.permission.mode & SHM_DEST)
 		return;
 	ipc->state.permission.mode |= SHM_DEST;
 	ipc->state.permission.key = IPC_PRIVATE;
-	segment_release(&segment->object);
+	segment_release(&((struct segment *)ipc)->object);
 }
 
 /* Each area is an attachment. */
 static void segment_get_state(const struct ipc *ipc, union ipc_state *state)
 {
-	const struct segment *segment = list_entry(ipc, struct segment, ipc);
+	const struct list *areas = &((const struct segment *)ipc)->object.areas;
 
-	for (struct list *link = segment->object.areas.next; link != &segment->object.areas;
-	     link = link->next)
+	for (const struct list *link = areas->next; link != areas; link = link->next)
 		state->segment.attachments++;
 }
 
@@ -149,7 +134,7 @@ static uint32_t segment_get_use(uint32_t *words)
 
 /* Limits: struct shminfo64. */
 static struct ipc_kind segments = {
-	IPC_KIND(segments, segment),
+	IPC_KIND(segments, struct segment, segment),
 	.most = SHM_LIMIT,
 	.stat = SHM_STAT,
 	.limits = { SHM_MOST, 1, SHM_LIMIT, SHM_LIMIT, SHM_MOST },
@@ -162,30 +147,25 @@ static struct ipc_kind segments = {
 
 /* ---- attaching ---- */
 
-/* Where it goes: where the program says, or (0) where there is room. -EINVAL, -ENOMEM. */
+/* Where it goes: where the program says, or (0) where mmap would put it. -EINVAL, also for memory
+ * that is in use, unless SHM_REMAP replaces that; -ENOMEM. */
 static int attach_address(uint32_t address, uint32_t length, uint32_t flags)
 {
-	if (!address && (flags & SHM_REMAP))
+	const struct mapping at = { .address = address & -PAGE_SIZE,
+				    .flags = address ? MAP_FIXED : 0 };
+
+	if ((address % PAGE_SIZE && !(flags & SHM_RND)) || (!at.address && flags & SHM_REMAP))
 		return -EINVAL;
-	if (!address) {
-		address = space_gap(current->space, length);
-		return address ? (int32_t)address : -ENOMEM;
-	}
-	if (address % PAGE_SIZE && !(flags & SHM_RND))
+	if (address && !(flags & SHM_REMAP) && !space_is_free(current->space, at.address, length))
 		return -EINVAL;
-	address &= -PAGE_SIZE;
-	if (!space_can_hold(address, length))
-		return -EINVAL;
-	if (!(flags & SHM_REMAP) && !space_is_free(current->space, address, length))
-		return -EINVAL;
-	return address;
+	return mapping_place(&at, length, PAGE_SIZE);
 }
 
 /* shmat(2): an area of the segment, whose address goes to the user address `result`. May sleep, if
  * SHM_REMAP replaces areas of files. */
 static int segment_attach(int32_t id, uint32_t address, uint32_t flags, uint32_t result)
 {
-	struct segment *segment = segment_find(id);
+	struct segment *segment = (struct segment *)ipc_find(&segments, id);
 
 	if (!segment)
 		return -EINVAL;
@@ -217,7 +197,7 @@ static int segment_detach(uint32_t address)
 	if (address % PAGE_SIZE || !area || !area->object || area->object->ops != &segment_ops ||
 	    area_start(area) != address || area->index != 0)
 		return -EINVAL;
-	struct segment *segment = (struct segment *)area->object;
+	struct segment *segment = segment_of(area->object);
 	uint32_t end = address + whole_pages(segment->ipc.size);
 
 	segment->ipc.state.segment.detached = ipc_now();
@@ -238,7 +218,7 @@ static int segment_detach(uint32_t address)
 static int segment_control(int32_t id, uint32_t command, uint32_t address)
 {
 	if (command == SHM_LOCK || command == SHM_UNLOCK)
-		return segment_find(id) ? 0 : -EINVAL;
+		return ipc_find(&segments, id) ? 0 : -EINVAL;
 	return ipc_control(&segments, id, command, address);
 }
 
