@@ -88,12 +88,17 @@ static uint32_t wake_count(uint32_t argument)
 	return (int32_t)argument > 0 ? argument & INT32_MAX : 1;
 }
 
-/* A word that programs share must be there, also for calls that do not read it. */
-static bool is_there(const struct trap_frame *frame, uint32_t address)
+/* What Linux says of a word's address before it looks at the word: -EINVAL, -EFAULT, or 0. A word
+ * that programs share must be there, also for operations that do not read it. */
+static int check_word(const struct trap_frame *frame, uint32_t address)
 {
 	uint32_t value;
 
-	return frame->ecx & FUTEX_PRIVATE || copy_from_user(&value, address, sizeof(value)) == 0;
+	if (address % sizeof(value))
+		return -EINVAL;
+	if (!user_range_ok(address, sizeof(value)))
+		return -EFAULT;
+	return frame->ecx & FUTEX_PRIVATE ? 0 : fetch(&value, address, sizeof(value));
 }
 
 /* FUTEX_WAKE and FUTEX_WAKE_BITSET. */
@@ -108,17 +113,13 @@ static int futex_wake_bits(const struct trap_frame *frame, uint32_t bits)
 static int futex_requeue(const struct trap_frame *frame, bool compares)
 {
 	uint32_t value = frame->ebp;
+	bool counts = (int32_t)frame->edx >= 0 && (int32_t)frame->esi >= 0;
+	int error = counts ? check_word(frame, frame->edi) : -EINVAL;
 
-	if (compares && copy_from_user(&value, frame->ebx, sizeof(value)) != 0)
-		return -EFAULT;
-	if (!is_there(frame, frame->edi))
-		return -EFAULT;
-	if (value != frame->ebp)
-		return -EAGAIN;
-	if (frame->edi % sizeof(uint32_t) || (int32_t)frame->edx < 0 || (int32_t)frame->esi < 0)
-		return -EINVAL;
-	if (!user_range_ok(frame->edi, sizeof(uint32_t)))
-		return -EFAULT;
+	if (!error && compares)
+		error = fetch(&value, frame->ebx, sizeof(value));
+	if (error || value != frame->ebp)
+		return error ?: -EAGAIN;
 	return wake_and_move(futex_key(frame->ebx, frame->ecx), ALL_BITS, frame->edx, frame->esi,
 			     futex_key(frame->edi, frame->ecx));
 }
@@ -198,15 +199,10 @@ int futex_change(uint32_t address, uint32_t (*change)(uint32_t word, uint32_t ar
 static int wake_by_change(const struct trap_frame *frame)
 {
 	uint32_t old;
+	int error = check_word(frame, frame->edi) ?: is_known(frame->ebp) ? 0 : -ENOSYS;
 
-	if (frame->edi % sizeof(old))
-		return -EINVAL;
-	if (!user_range_ok(frame->edi, sizeof(old)))
-		return -EFAULT;
-	if (!is_known(frame->ebp))
-		return -ENOSYS;
-	int error = futex_change(frame->edi, wake_op_changed, frame->ebp, &old);
-
+	if (!error)
+		error = futex_change(frame->edi, wake_op_changed, frame->ebp, &old);
 	if (error)
 		return error;
 	uint32_t woken = futex_wake_bits(frame, ALL_BITS);
@@ -273,17 +269,6 @@ static int futex_wait(const struct trap_frame *frame, enum time_format format, u
 	return is_timed ? -ERESTART_SLEEP : result;
 }
 
-/* Operations of locks: only FUTEX_LOCK_PI has a time. */
-static int futex_lock_timed(struct trap_frame *frame, enum time_format format)
-{
-	uint32_t operation = frame->ecx & ~FUTEX_FLAGS;
-	bool has_time = operation == FUTEX_LOCK || operation == FUTEX_LOCK2;
-	uint64_t deadline = WAIT_FOREVER;
-	int error = has_time ? take_deadline(frame, format, &deadline) : 0;
-
-	return error ? error : futex_lock(frame, operation, deadline);
-}
-
 /* What is wrong with the arguments is said before the operation looks at the word; the order is
  * Linux's. */
 static int futex(struct trap_frame *frame, enum time_format format)
@@ -291,18 +276,18 @@ static int futex(struct trap_frame *frame, enum time_format format)
 	uint32_t operation = frame->ecx & ~FUTEX_FLAGS;
 	bool has_bits = operation == WAIT_BITS || operation == WAKE_BITS;
 	uint32_t bits = has_bits ? frame->ebp : ALL_BITS;
+	uint64_t deadline = WAIT_FOREVER;
 
 	if (frame->ecx & FUTEX_REALTIME_CLOCK && operation != WAIT_BITS && operation != FUTEX_LOCK2)
 		return -ENOSYS;
-	if (frame->ebx % sizeof(uint32_t) || bits == 0)
-		return -EINVAL;
-	if (!user_range_ok(frame->ebx, sizeof(uint32_t)))
-		return -EFAULT;
-	if (operation == WAIT || operation == WAIT_BITS)
-		return futex_wait(frame, format, bits);
-	if (!is_there(frame, frame->ebx))
-		return -EFAULT;
+	int error = bits ? check_word(frame, frame->ebx) : -EINVAL;
+
+	if (error)
+		return error;
 	switch (operation) {
+	case WAIT:
+	case WAIT_BITS:
+		return futex_wait(frame, format, bits);
 	case WAKE:
 	case WAKE_BITS:
 		return futex_wake_bits(frame, bits);
@@ -311,8 +296,11 @@ static int futex(struct trap_frame *frame, enum time_format format)
 		return futex_requeue(frame, operation == COMPARE_REQUEUE);
 	case WAKE_OP:
 		return wake_by_change(frame);
+	case FUTEX_LOCK:
+	case FUTEX_LOCK2: /* the only ones of a lock that have a time */
+		error = take_deadline(frame, format, &deadline);
 	}
-	return futex_lock ? futex_lock_timed(frame, format) : -ENOSYS;
+	return error ?: futex_lock ? futex_lock(frame, operation, deadline) : -ENOSYS;
 }
 
 SYSCALL(240, sys_futex, "pxdppx", futex(frame, TIMESPEC))

@@ -12,10 +12,9 @@
  * A word is changed, and waiters are looked at, in steps that do not sleep (futex_change).
  */
 
-#include "kernel/lib/errno.h"
+#include "kernel/linux/call.h"
 #include "kernel/linux/futex/futex.h"
 #include "kernel/linux/sleeper.h"
-#include "kernel/process/process.h"
 #include "kernel/task/lock.h"
 #include "kernel/task/sched.h"
 
@@ -39,6 +38,7 @@ static int futex_priority(const struct task *task)
 /* The current task waits: its priority is the owner's, and so on. */
 static void futex_lend(struct task *owner)
 {
+	bool enabled CLEANUP(interrupts_leave) = interrupts_disable();
 	int lent = futex_priority(current);
 
 	for (unsigned depth = 0; owner && depth < DONATION_DEPTH; depth++) {
@@ -111,11 +111,9 @@ static int lock_wait(struct trap_frame *frame, struct task *owner, uint64_t dead
 	struct lock_waiter waiter = { .key = futex_key(frame->ebx, frame->ecx),
 				      .task = current,
 				      .owner = owner->pid };
-	bool enabled = interrupts_disable();
 
 	futex_hold(&waiter.key);
 	futex_lend(owner);
-	interrupts_restore(enabled);
 	int result = sleeper_wait(&waiter.sleeper, &waiters, deadline);
 
 	futex_release(&waiter.key);
@@ -150,14 +148,13 @@ static int word_lock(struct trap_frame *frame, bool waits, uint64_t deadline)
 /* The others wait for the new owner from now on, and lend it their priority. */
 static void word_hand_over(struct lock_waiter *to)
 {
-	bool enabled = interrupts_disable();
+	bool enabled CLEANUP(interrupts_leave) = interrupts_disable();
 
 	sleeper_end(&to->sleeper, 0);
 	list_for_each(struct lock_waiter, waiter, &waiters, sleeper.link)
 		if (futex_is_same(waiter->key, to->key))
 			waiter->owner = to->task->pid;
 	return_futex_loans(to->task);
-	interrupts_restore(enabled);
 }
 
 /* The first change brings the page: from then on nothing sleeps. */
@@ -181,16 +178,11 @@ static int word_unlock(const struct trap_frame *frame)
 
 int futex_lock(struct trap_frame *frame, uint32_t operation, uint64_t deadline)
 {
-	switch (operation) {
-	case FUTEX_LOCK:
-	case FUTEX_LOCK2:
-		return word_lock(frame, true, deadline);
-	case FUTEX_TRY_LOCK:
-		return word_lock(frame, false, 0);
-	case FUTEX_UNLOCK:
+	if (operation == FUTEX_UNLOCK)
 		return word_unlock(frame);
-	}
-	return -ENOSYS;
+	if (operation != FUTEX_LOCK && operation != FUTEX_LOCK2 && operation != FUTEX_TRY_LOCK)
+		return -ENOSYS;
+	return word_lock(frame, operation != FUTEX_TRY_LOCK, deadline);
 }
 
 void futex_owner_died(uint32_t address)
