@@ -21,17 +21,6 @@ static int end_send(const struct socket *socket, int result, uint32_t flags)
 	return flags & MSG_NOSIGNAL || socket->is_datagram ? result : end_write(result);
 }
 
-/* A transfer of one piece of the program's memory. */
-static int transfer_from_user(const struct trap_frame *frame, struct transfer *transfer)
-{
-	struct buffer memory;
-
-	if (!buffer_from_call(&memory, frame->ecx, frame->edx))
-		return -EFAULT;
-	*transfer = transfer_of(memory, NULL, memory.length, frame->esi);
-	return 0;
-}
-
 /* Sends to the socket whose name is at a user address, or (0) to the peer. A stream has its peer,
  * and no other. */
 static int send_transfer(struct socket *socket, struct transfer *transfer, uint32_t address,
@@ -49,100 +38,79 @@ static int send_transfer(struct socket *socket, struct transfer *transfer, uint3
 	return error ? error : end_send(socket, socket_send(socket, transfer), transfer->flags);
 }
 
-/* sendto(2), and send(2) with no name. */
-static int send_to(struct socket *socket, const struct trap_frame *frame)
+/* Receives, and gives the program the sender's name, as give_sized does: of length 0 if the sender
+ * has none. Nothing of that at address 0. */
+static int receive_transfer(struct socket *socket, struct transfer *transfer, uint32_t address,
+			    uint32_t length)
 {
-	struct transfer transfer;
-
-	return transfer_from_user(frame, &transfer)
-		   ?: send_transfer(socket, &transfer, frame->edi, frame->ebp);
-}
-
-/* The name has the length 0 if the sender has none. */
-static int receive_from(struct socket *socket, const struct trap_frame *frame)
-{
-	struct transfer transfer;
 	struct socket_name from;
-	int result = transfer_from_user(frame, &transfer);
 
 	from.length = 0;
-	transfer.name = frame->edi ? &from : NULL;
-	if (!result)
-		result = socket_receive(socket, &transfer);
-	if (result >= 0 && frame->edi &&
-	    give_sized(frame->edi, frame->ebp, &from.text, from.length, false) != 0)
+	transfer->name = address ? &from : NULL;
+	int result = socket_receive(socket, transfer);
+
+	if (result < 0 || !address)
+		return result;
+	return give_sized(address, length, &from.text, from.length, false) ?: result;
+}
+
+/* sendto(2) and recvfrom(2): a transfer of one piece of the program's memory. send(2) and recv(2)
+ * are the same without a name. */
+static int move_one_piece(struct socket *socket, const struct trap_frame *frame, bool sends)
+{
+	struct buffer memory;
+
+	if (!buffer_from_call(&memory, frame->ecx, frame->edx))
 		return -EFAULT;
-	return result;
+	struct transfer transfer = transfer_of(memory, NULL, memory.length, frame->esi);
+
+	return sends ? send_transfer(socket, &transfer, frame->edi, frame->ebp)
+		     : receive_transfer(socket, &transfer, frame->edi, frame->ebp);
 }
 
-/* struct msghdr, and a transfer of the memory that it names: the first piece is empty, the vectors
- * follow it. vectors_release follows in any case. */
-static int message_from_user(const struct trap_frame *frame, struct linux_message *message,
-			     struct vectors *vectors, struct transfer *transfer)
+/* recvmsg(2), of a transfer whose control data is this message. The program's structure, at an
+ * address, gets the lengths of what has come. */
+static int receive_message(struct socket *socket, struct transfer *transfer, uint32_t address)
 {
-	if (copy_from_user(message, frame->ecx, sizeof(*message)) != 0)
-		return -EFAULT;
-	if (message->count > VECTORS_MAX)
-		return -EMSGSIZE;
-	int error = vectors_from_user(vectors, message->vectors, message->count);
+	struct linux_message *message = transfer->control;
+	uint32_t control = message->control;
 
-	*transfer = transfer_of(buffer_of_user(0, 0), vectors->list, vectors->total, frame->edx);
-	transfer->control = message;
-	return error;
-}
-
-/* sendmsg(2). */
-static int send_message_call(struct socket *socket, const struct trap_frame *frame)
-{
-	struct linux_message message;
-	struct vectors vectors CLEANUP(vectors_release) = { .list = NULL };
-	struct transfer transfer;
-	int error = message_from_user(frame, &message, &vectors, &transfer);
-
-	return error ?: send_transfer(socket, &transfer, message.name, message.name_length);
-}
-
-/* The structure's lengths become those of what was received. */
-static int receive_message_call(struct socket *socket, const struct trap_frame *frame)
-{
-	struct linux_message message;
-	struct vectors vectors CLEANUP(vectors_release) = { .list = NULL };
-	struct transfer transfer;
-	struct socket_name from;
-	int error = message_from_user(frame, &message, &vectors, &transfer);
-
-	if (error)
-		return error;
-	uint32_t control = message.control, room = message.name ? message.name_length : 0;
-
-	from.length = message.flags = 0;
-	transfer.name = message.name ? &from : NULL;
-	int result = socket_receive(socket, &transfer);
+	message->flags = 0;
+	int result = receive_transfer(socket, transfer, message->name,
+				      address + offsetof(struct linux_message, name_length));
 
 	if (result < 0)
 		return result;
-	if (give(message.name, &from.text, from.length < room ? from.length : room) != 0)
+	message->control_length = message->control - control;
+	return give(address + offsetof(struct linux_message, control_length),
+		    &message->control_length, sizeof(uint32_t[2])) /* and the flags */
+		   ?: result;
+}
+
+/* sendmsg(2) and recvmsg(2): a transfer of the memory that struct msghdr names. Its first piece is
+ * empty, the vectors follow it. */
+static int move_message(struct socket *socket, const struct trap_frame *frame, bool sends)
+{
+	struct linux_message message;
+	struct vectors vectors CLEANUP(vectors_release) = { .list = NULL };
+
+	if (copy_from_user(&message, frame->ecx, sizeof(message)) != 0)
 		return -EFAULT;
-	message.name_length = from.length;
-	message.control_length = message.control - control;
-	message.control = control;
-	return give(frame->ecx, &message, sizeof(message)) != 0 ? -EFAULT : result;
+	if (message.count > VECTORS_MAX)
+		return -EMSGSIZE;
+	int error = vectors_from_user(&vectors, message.vectors, message.count);
+
+	if (error)
+		return error;
+	struct transfer transfer =
+	    transfer_of(buffer_of_user(0, 0), vectors.list, vectors.total, frame->edx);
+
+	transfer.control = &message;
+	return sends ? send_transfer(socket, &transfer, message.name, message.name_length)
+		     : receive_message(socket, &transfer, frame->ecx);
 }
 
-/* ---- names and options ---- */
-
-/* getsockname(2): of an accepted socket it is the listener's name. */
-static int give_own_name(struct socket *socket, const struct trap_frame *frame)
-{
-	return socket_give_name(&socket->name, frame->ecx, frame->edx);
-}
-
-/* getpeername(2), also when the peer has been closed. */
-static int give_peer_name(struct socket *socket, const struct trap_frame *frame)
-{
-	return socket->is_connected ? socket_give_name(&socket->peer_name, frame->ecx, frame->edx)
-				    : -ENOTCONN;
-}
+/* ---- options ---- */
 
 /* Options of a socket that have an answer: the others are refused. */
 static int get_socket_option(struct socket *socket, const struct trap_frame *frame)
@@ -207,31 +175,34 @@ static int check_type(const struct trap_frame *frame)
 	return type >= SOCK_STREAM && type <= SOCK_RAW ? 0 : -ESOCKTNOSUPPORT;
 }
 
-/* A new socket's file, of a type that check_type allows. */
-static struct file *make_socket(const struct trap_frame *frame)
+/* A new socket's file of the type that is asked for, or an error of that. */
+static int make_socket(const struct trap_frame *frame, struct file **file)
 {
-	return socket_file((frame->ecx & SOCK_TYPES) != SOCK_STREAM, frame->ecx & O_NONBLOCK);
+	int error = check_type(frame);
+
+	if (error)
+		return error;
+	*file = socket_file((frame->ecx & SOCK_TYPES) != SOCK_STREAM, frame->ecx & O_NONBLOCK);
+	return *file ? 0 : -ENFILE;
 }
 
 /* socket(2). */
 static int create_socket(const struct trap_frame *frame)
 {
-	int error = check_type(frame);
-	struct file *file = error ? NULL : make_socket(frame);
+	struct file *file;
 
-	return file ? descriptor_add(file, frame->ecx) : error ?: -ENFILE;
+	return make_socket(frame, &file) ?: descriptor_add(file, frame->ecx);
 }
 
 /* socketpair(2). The two are joined before the program can close one of them. */
 static int create_pair(const struct trap_frame *frame)
 {
-	int error = check_type(frame);
-	struct file *first = error ? NULL : make_socket(frame);
-	struct file *second = first ? make_socket(frame) : NULL;
+	struct file *first = NULL, *second;
+	int error = make_socket(frame, &first) ?: make_socket(frame, &second);
 
-	if (!second) {
+	if (error) {
 		file_drop(first);
-		return error ?: -ENFILE;
+		return error;
 	}
 	socket_join(first->private, second->private);
 	return descriptors_give_two(frame->esi, first, second, frame->ecx);
@@ -246,24 +217,32 @@ static int call_socket(struct file *file, const struct trap_frame *frame, socket
 	return call(file->private, frame);
 }
 
-#define SYSCALL_SOCKET(number, function, arguments, call)                                          \
-	SYSCALL_FILE(number, function, arguments, call_socket(file_opened(file), frame, call))
+/* A call of the open socket of argument 0: a function of `socket` and the frame's registers. */
+#define SYSCALL_SOCKET(number, function, arguments, result)                                        \
+	static int function##_of(struct socket *socket, const struct trap_frame *frame)            \
+	{                                                                                          \
+		return result;                                                                     \
+	}                                                                                          \
+	SYSCALL_FILE(number, function, arguments,                                                  \
+		     call_socket(file_opened(file), frame, function##_of))
 
 SYSCALL(359, sys_socket, "ddd", create_socket(frame))
 SYSCALL(360, sys_socketpair, "dddp", create_pair(frame))
-SYSCALL_SOCKET(361, sys_bind, "fpd", socket_bind)
-SYSCALL_SOCKET(362, sys_connect, "fpd", socket_connect)
-SYSCALL_SOCKET(363, sys_listen, "fd", socket_listen)
-SYSCALL_SOCKET(364, sys_accept4, "fppx", socket_accept)
-SYSCALL_SOCKET(365, sys_getsockopt, "fddpp", get_socket_option)
-SYSCALL_SOCKET(366, sys_setsockopt, "fddpd", set_socket_option)
-SYSCALL_SOCKET(367, sys_getsockname, "fpp", give_own_name)
-SYSCALL_SOCKET(368, sys_getpeername, "fpp", give_peer_name)
-SYSCALL_SOCKET(369, sys_sendto, "fpdxpd", send_to)
-SYSCALL_SOCKET(370, sys_sendmsg, "fpx", send_message_call)
-SYSCALL_SOCKET(371, sys_recvfrom, "fpdxpp", receive_from)
-SYSCALL_SOCKET(372, sys_recvmsg, "fpx", receive_message_call)
-SYSCALL_SOCKET(373, sys_shutdown, "fd", socket_shut)
+SYSCALL_SOCKET(361, sys_bind, "fpd", socket_bind(socket, frame))
+SYSCALL_SOCKET(362, sys_connect, "fpd", socket_connect(socket, frame))
+SYSCALL_SOCKET(363, sys_listen, "fd", socket_listen(socket, frame))
+SYSCALL_SOCKET(364, sys_accept4, "fppx", socket_accept(socket, frame))
+SYSCALL_SOCKET(365, sys_getsockopt, "fddpp", get_socket_option(socket, frame))
+SYSCALL_SOCKET(366, sys_setsockopt, "fddpd", set_socket_option(socket, frame))
+SYSCALL_SOCKET(367, sys_getsockname, "fpp", socket_give_name(&socket->name, frame->ecx, frame->edx))
+SYSCALL_SOCKET(368, sys_getpeername, "fpp",
+	       socket->is_connected ? socket_give_name(&socket->peer_name, frame->ecx, frame->edx)
+				    : -ENOTCONN)
+SYSCALL_SOCKET(369, sys_sendto, "fpdxpd", move_one_piece(socket, frame, true))
+SYSCALL_SOCKET(370, sys_sendmsg, "fpx", move_message(socket, frame, true))
+SYSCALL_SOCKET(371, sys_recvfrom, "fpdxpp", move_one_piece(socket, frame, false))
+SYSCALL_SOCKET(372, sys_recvmsg, "fpx", move_message(socket, frame, false))
+SYSCALL_SOCKET(373, sys_shutdown, "fd", socket_shut(socket, frame))
 
 /* What socketcall's numbers from 1 on mean (linux/net.h), and how many arguments they have: send is
  * sendto without a name, accept is accept4 without flags. */

@@ -111,13 +111,9 @@ int control_send(struct message *message, const struct linux_message *control)
 
 /* ---- receiving ---- */
 
-/* Gives the program a part of control data, if there is room for it. */
-static void give_control(struct linux_message *control, const void *part, uint32_t length)
+/* The program has got so much of its control data. */
+static void control_advance(struct linux_message *control, uint32_t length)
 {
-	if (control->control_length < length || give(control->control, part, length) != 0) {
-		control->flags |= MSG_CTRUNC;
-		return;
-	}
 	control->control += length;
 	control->control_length -= length;
 }
@@ -130,7 +126,11 @@ static void give_credentials(int32_t pid, struct linux_message *control)
 		struct linux_credentials sender;
 	} part = { { sizeof(part), SOL_SOCKET, SCM_CREDENTIALS }, { pid, 0, 0 } };
 
-	give_control(control, &part, sizeof(part));
+	if (control->control_length < sizeof(part) ||
+	    give(control->control, &part, sizeof(part)) != 0)
+		control->flags |= MSG_CTRUNC;
+	else
+		control_advance(control, sizeof(part));
 }
 
 /* Gives the file a descriptor, and the program its number. False: not all of it was possible. The
@@ -165,10 +165,8 @@ static void give_files(struct message *message, struct linux_message *control, u
 		}
 	}
 	message->file_count = 0;
-	if (header.length == sizeof(header) || give(begin, &header, sizeof(header)) != 0)
-		return;
-	control->control += header.length;
-	control->control_length -= header.length;
+	if (header.length > sizeof(header) && give(begin, &header, sizeof(header)) == 0)
+		control_advance(control, header.length);
 }
 
 void control_receive(const struct socket *socket, struct message *message,
@@ -187,25 +185,20 @@ void control_receive(const struct socket *socket, struct message *message,
 
 /* ---- messages that nobody receives ---- */
 
-/* Releasing a file may drop more messages: they are freed one after the other, not one inside the
+/* Releasing a file may free more messages: they are freed one after the other, not one inside the
  * other. */
-void messages_drop(struct message **first)
+void message_free(struct message *message)
 {
-	static struct message *dropped;
+	static struct list dropped = LIST_EMPTY(dropped);
 	static bool is_busy;
-	struct message **end = &dropped;
 
-	while (*end)
-		end = &(*end)->next;
-	*end = *first;
-	*first = NULL;
+	list_append(&dropped, &message->link);
 	if (is_busy)
 		return;
 	is_busy = true;
-	while (dropped) {
-		struct message *message = dropped;
-
-		dropped = message->next;
+	while (!list_is_empty(&dropped)) {
+		message = list_entry(dropped.next, struct message, link);
+		list_remove(&message->link);
 		for (uint32_t i = 0; i < message->file_count; i++)
 			file_release(message_take_file(message, i));
 		page_free(message, message->order);
@@ -218,7 +211,7 @@ static bool reach_through(const struct socket *socket)
 {
 	bool is_new = false;
 
-	for (const struct message *message = socket->first; message; message = message->next)
+	list_for_each(const struct message, message, &socket->messages, link)
 		for (uint32_t i = 0; i < message->file_count; i++) {
 			struct socket *sent = socket_of_file(message->files[i]);
 
@@ -229,17 +222,12 @@ static bool reach_through(const struct socket *socket)
 }
 
 /* Moves the messages that have files out of a queue. */
-static void unlink_files(struct socket *socket, struct message **to)
+static void unlink_files(struct socket *socket, struct list *to)
 {
-	struct message **at = &socket->first, *message;
-
-	while ((message = *at))
+	list_for_each_safe(struct message, message, &socket->messages, link)
 		if (message->file_count) {
-			*at = message->next;
-			message->next = *to;
-			*to = message;
-		} else {
-			at = &message->next;
+			list_remove(&message->link);
+			list_append(to, &message->link);
 		}
 }
 
@@ -248,20 +236,25 @@ static void unlink_files(struct socket *socket, struct message **to)
  * flight to its listener. */
 void socket_collect(void)
 {
-	struct message *unreached = NULL;
+	struct list unreached = LIST_EMPTY(unreached);
 	bool is_new = true;
 
 	if (files_in_flight == 0)
 		return;
-	for (struct socket *each = open_sockets; each; each = each->next)
+	list_for_each(struct socket, each, &open_sockets, link)
 		each->is_reached = each->file->references > each->in_flight;
 	while (is_new) {
 		is_new = false;
-		for (struct socket *each = open_sockets; each; each = each->next)
+		list_for_each(struct socket, each, &open_sockets, link)
 			is_new |= each->is_reached && reach_through(each);
 	}
-	for (struct socket *each = open_sockets; each; each = each->next)
+	list_for_each(struct socket, each, &open_sockets, link)
 		if (!each->is_reached)
 			unlink_files(each, &unreached);
-	messages_drop(&unreached);
+	while (!list_is_empty(&unreached)) {
+		struct message *message = list_entry(unreached.next, struct message, link);
+
+		list_remove(&message->link);
+		message_free(message);
+	}
 }

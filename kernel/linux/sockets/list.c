@@ -43,7 +43,7 @@ static void show_socket(struct procfs_text *text, const struct socket *socket)
 static void show_sockets(struct procfs_text *text, const struct task *unused)
 {
 	procfs_print(text, "Num       RefCount Protocol Flags    Type St Inode Path\n");
-	for (const struct socket *each = open_sockets; each; each = each->next)
+	list_for_each(const struct socket, each, &open_sockets, link)
 		show_socket(text, each);
 }
 

@@ -53,23 +53,13 @@ struct message *message_create(uint32_t length, uint32_t files)
 
 	if (!message)
 		return NULL;
-	message->next = NULL; /* one by one: a name is long */
-	message->pid = calling_pid();
+	message->pid = calling_pid(); /* one by one: a name is long */
 	message->order = order;
 	message->length = length;
 	message->received = message->file_count = 0;
 	message->is_spent = false;
 	message->bytes = (char *)message + before;
 	return message;
-}
-
-void message_free(struct message *message)
-{
-	message->next = NULL;
-	if (message->file_count)
-		messages_drop(&message);
-	else
-		page_free(message, message->order);
 }
 
 /* Moves `length` bytes, or as many as the transfer has left, between its memory and `bytes`;
@@ -128,10 +118,10 @@ void socket_tell_room(struct socket *socket)
 
 struct message *socket_dequeue(struct socket *socket)
 {
-	struct message *message = socket->first;
+	struct message *message = socket_first(socket);
 	bool was_full = socket_is_full(socket);
 
-	socket->first = message->next;
+	list_remove(&message->link);
 	socket->used -= cost_of(socket, message);
 	if (was_full)
 		socket_tell_room(socket);
@@ -141,13 +131,9 @@ struct message *socket_dequeue(struct socket *socket)
 /* At the end; a spent message there has no further use. Does not sleep. */
 static void message_enqueue(struct socket *receiver, struct message *message)
 {
-	struct message **end = &receiver->first;
-
-	if (*end && (*end)->is_spent)
+	if (!list_is_empty(&receiver->messages) && !socket_has_message(receiver))
 		message_free(socket_dequeue(receiver));
-	while (*end)
-		end = &(*end)->next;
-	*end = message;
+	list_append(&receiver->messages, &message->link);
 	receiver->used += cost_of(receiver, message);
 	wait_wake(&receiver->changed);
 }
@@ -175,10 +161,8 @@ static int append_to_last(struct socket *receiver, struct transfer *transfer, ui
 	int moved = 0;
 
 	lock_end(receiver);
-	struct message *last = receiver->first;
+	struct message *last = message_at(receiver, receiver->messages.previous);
 
-	while (last && last->next)
-		last = last->next;
 	if (last && last->is_spent) {
 		last->length = last->received = 0;
 		last->pid = pid;
@@ -323,7 +307,7 @@ static inline bool has_more(const struct message *message, const struct transfer
 /* A message of which too much came is cut; one that the program has no memory for is lost. */
 static int receive_datagram(struct socket *socket, struct transfer *transfer)
 {
-	struct message *message = socket->first;
+	struct message *message = socket_first(socket);
 	int length = message->length;
 	int moved = transfer_move(transfer, message->bytes, length, true);
 
@@ -345,7 +329,7 @@ static int receive_datagram(struct socket *socket, struct transfer *transfer)
 static int receive_stream(struct socket *socket, struct transfer *transfer)
 {
 	bool peeks = transfer->flags & MSG_PEEK, is_read;
-	struct message *message = socket->first;
+	struct message *message = socket_first(socket), *next;
 	int done = 0;
 
 	do {
@@ -361,12 +345,13 @@ static int receive_stream(struct socket *socket, struct transfer *transfer)
 		transfer->pid = message->pid;
 		is_read = message->received + moved == message->length; /* which may have grown */
 		message->received += peeks ? 0 : moved;
-		if (is_read && !peeks && message->next)
+		next = message_at(socket, message->link.next);
+		if (is_read && !peeks && next)
 			message_free(socket_dequeue(socket));
 		else if (is_read && !peeks)
 			message->is_spent = true;
-		message = peeks ? message->next : socket->first;
-	} while (message && !message->is_spent && is_read && !transfer->is_over &&
+		message = next;
+	} while (message && is_read && !transfer->is_over &&
 		 (!socket->passes_credentials || message->pid == transfer->pid));
 	transfer->is_over |= peeks;
 	return done;

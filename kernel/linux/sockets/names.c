@@ -13,7 +13,7 @@
 #include "kernel/linux/sockets/sockets.h"
 #include "kernel/report/printk.h"
 
-struct socket *open_sockets;
+struct list open_sockets = LIST_EMPTY(open_sockets);
 
 /* An empty name is abstract, and not a path: it gets its bytes when it is bound. */
 static bool is_path(const struct socket_name *name)
@@ -43,14 +43,15 @@ static struct inode *working_directory(void)
 /* The socket that has an abstract name, or the inode of the other kind; or NULL. */
 static struct socket *find_bound(const struct socket_name *name, const struct inode *inode)
 {
-	struct socket *each = open_sockets;
+	list_for_each(struct socket, each, &open_sockets, link) {
+		bool is_same = inode ? each->inode == inode
+				     : each->name.length == name->length &&
+					   memcmp(&each->name.text, &name->text, name->length) == 0;
 
-	while (each && !(each->is_bound &&
-			 (inode ? each->inode == inode
-				: each->name.length == name->length &&
-				      memcmp(&each->name.text, &name->text, name->length) == 0)))
-		each = each->next;
-	return each;
+		if (each->is_bound && is_same)
+			return each;
+	}
+	return NULL;
 }
 
 int socket_find(const struct socket_name *name, struct socket **found)

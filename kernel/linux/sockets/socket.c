@@ -194,15 +194,17 @@ int socket_move_vectors(struct file *file, const struct vectors *vectors, bool w
 static int socket_control(struct file *file, uint32_t command, uint32_t argument)
 {
 	const struct socket *socket = file->private;
-	const struct message *each = socket->first;
 	uint32_t bytes = 0;
 
 	if (command != FIONREAD)
 		return -ENOTTY;
 	if (socket->backlog)
 		return -EINVAL;
-	for (; each; each = socket->is_datagram ? NULL : each->next)
+	list_for_each(const struct message, each, &socket->messages, link) {
 		bytes += each->length - each->received;
+		if (socket->is_datagram)
+			break;
+	}
 	return give(argument, &bytes, sizeof(bytes));
 }
 
@@ -230,7 +232,7 @@ static uint32_t socket_poll(struct file *file, struct poll_table *table)
 /* A connection ends with one of its sockets. Its peer hears of bytes that nobody has read. */
 static void leave_peers(const struct socket *socket)
 {
-	for (struct socket *each = open_sockets; each; each = each->next) {
+	list_for_each(struct socket, each, &open_sockets, link) {
 		if (each->peer != socket)
 			continue;
 		if (!each->is_datagram) {
@@ -245,15 +247,14 @@ static void leave_peers(const struct socket *socket)
 /* Nobody finds the socket from the first step on; what follows may sleep. */
 static void socket_release(struct file *file)
 {
-	struct socket *socket = file->private, **at = &open_sockets;
+	struct socket *socket = file->private;
 
-	while (*at != socket)
-		at = &(*at)->next;
-	*at = socket->next;
+	list_remove(&socket->link);
 	leave_peers(socket);
 	socket->peer = NULL;
 	socket_tell_room(socket);
-	messages_drop(&socket->first);
+	while (!list_is_empty(&socket->messages))
+		message_free(socket_dequeue(socket));
 	inode_put(socket->inode);
 	pool_free(&socket_pool, socket);
 	socket_collect();
@@ -279,9 +280,9 @@ struct file *socket_file(bool is_datagram, uint32_t flags)
 	struct socket *socket = file->private;
 
 	socket->file = file;
+	socket->messages = (struct list)LIST_EMPTY(socket->messages);
 	socket->is_datagram = is_datagram;
 	socket->pid = calling_pid();
-	socket->next = open_sockets;
-	open_sockets = socket;
+	list_append(&open_sockets, &socket->link);
 	return file;
 }

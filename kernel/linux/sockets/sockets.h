@@ -17,6 +17,7 @@
 #include "fs/linux/poll.h"
 #include "kernel/abi/file.h"
 #include "kernel/abi/socket.h"
+#include "kernel/linux/list_each.h"
 
 struct trap_frame;
 
@@ -28,7 +29,7 @@ struct socket_name {
 
 /* In one queue, or in the hands of one call. It is at the beginning of its own pages. */
 struct message {
-	struct message *next;
+	struct list link;	   /* of the queue */
 	int32_t pid;		   /* of the sender's program */
 	unsigned order;		   /* of the pages, as a power of two */
 	uint32_t length, received; /* bytes; how many of them a stream's reader has had */
@@ -54,7 +55,7 @@ struct socket {
 	struct socket *peer;	   /* gets what is sent without a name; NULL when it is closed */
 	int32_t pid, peer_pid;	   /* of the programs that connected the two, or listen */
 	uint32_t backlog;	   /* connections in the queue, at most; 0: it does not listen */
-	struct message *first;	   /* the queue */
+	struct list messages;	   /* the queue */
 	uint32_t used;		   /* of socket_capacity */
 	struct claim receiving;	   /* by the task that copies out of the queue */
 	struct claim sending;	   /* by the one that puts bytes at a stream's end */
@@ -63,7 +64,7 @@ struct socket {
 	/* See socket_collect. */
 	uint32_t in_flight; /* of the file's references, those that messages have */
 	bool is_reached;    /* by a program, perhaps through others */
-	struct socket *next;
+	struct list link;   /* of open_sockets */
 };
 
 /* A call of a socket; the frame's registers have the arguments, EBX the descriptor. */
@@ -71,7 +72,7 @@ typedef int socket_call(struct socket *socket, const struct trap_frame *frame);
 
 /* ---- names.c: open sockets and their names ---- */
 
-extern struct socket *open_sockets; /* all of them */
+extern struct list open_sockets; /* all of them */
 socket_call socket_bind;
 
 /* Reads a name from a program: 0, -EINVAL, -EFAULT. A path gets a NUL, an empty name stays so. */
@@ -119,10 +120,8 @@ int socket_send(struct socket *socket, struct transfer *transfer);
  * a datagram and with MSG_TRUNC those that it had; 0 at the end; or a negated errno. */
 int socket_receive(struct socket *socket, struct transfer *transfer);
 
-/* A message with room for the bytes and the files; NULL without memory. message_free releases its
- * files. */
+/* A message with room for the bytes and the files, in no queue; NULL without memory. */
 struct message *message_create(uint32_t length, uint32_t files);
-void message_free(struct message *message);
 
 /* Puts a message into the queue of the socket with this name, or (NULL) of the peer, as soon as
  * there is room. *receiver is that socket: until the caller sleeps. */
@@ -133,10 +132,23 @@ int socket_deliver(struct socket *socket, const struct socket_name *name, uint32
 int socket_receiver(struct socket *socket, const struct socket_name *name,
 		    struct socket **receiver);
 
+/* The message with this link, or NULL for the queue's own: that is after the last one. */
+static inline struct message *message_at(const struct socket *socket, const struct list *link)
+{
+	return link != &socket->messages ? list_entry(link, struct message, link) : NULL;
+}
+
+static inline struct message *socket_first(const struct socket *socket)
+{
+	return message_at(socket, socket->messages.next);
+}
+
 /* Is there a message? */
 static inline bool socket_has_message(const struct socket *socket)
 {
-	return socket->first && !socket->first->is_spent;
+	const struct message *first = socket_first(socket);
+
+	return first && !first->is_spent;
 }
 
 /* Waits for a message, unless none will come: then the result is 0, too. -EAGAIN, -ERESTART. */
@@ -192,8 +204,8 @@ void control_receive(const struct socket *socket, struct message *message,
 void message_add_file(struct message *message, struct file *file);
 struct file *message_take_file(struct message *message, uint32_t index);
 
-/* Nobody will receive these messages. Sleeps. */
-void messages_drop(struct message **first);
+/* Frees a message that is in no queue, and releases its files. Sleeps. */
+void message_free(struct message *message);
 
-/* The same for those that only sockets in other messages could receive. Sleeps. */
+/* The same for all messages that only sockets in other messages could receive. Sleeps. */
 void socket_collect(void);
