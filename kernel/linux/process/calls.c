@@ -46,42 +46,21 @@
  *
  * Unlike process_wait (kernel/process/children.c), waitid may ask for stops without ends. */
 
-/* Has the child news of a kind that the options ask for? An end counts only with WEXITED. */
+/* Has the child news of a kind that the options ask for? If it has ended, they ask for that. */
 static bool has_wanted_news(const struct process *child, uint32_t options)
 {
-	if (child->task->life == TASK_ZOMBIE)
-		return options & WEXITED;
-	return (child->has_stopped && options & WUNTRACED) ||
+	return child->task->life == TASK_ZOMBIE || (child->has_stopped && options & WUNTRACED) ||
 	       (child->has_continued && options & WCONTINUED);
 }
 
-/* A child with news of the wanted kind; *error is -ECHILD when there is no such child at all. */
-static struct process *find_wanted(int32_t which, uint32_t options, int32_t *error)
+/* Fetches a child's news, unless they are to stay there. Returns its pid. */
+static int take_news(struct process *child, uint32_t options, struct wait_news *news)
 {
-	*error = -ECHILD;
-	for (struct process *child = process_next(NULL); child; child = process_next(child)) {
-		bool meant = process_is_meant(child, which);
-
-		if (meant && has_wanted_news(child, options))
-			return child;
-		*error = meant ? 0 : *error;
-	}
-	return NULL;
-}
-
-/* Looks whether there is news; process_wait takes it, unless it is to stay. */
-static int look_for_news(int32_t which, uint32_t options, struct wait_news *news)
-{
-	int error;
-	struct process *child = find_wanted(which, options, &error);
-
-	if (!child)
-		return error;
 	bool has_stopped = child->has_stopped, has_continued = child->has_continued;
+	int32_t pid = child->task->pid;
 
 	if (!(options & WNOWAIT)) {
-		int pid = process_wait(child->task->pid, WNOHANG | (options & WAIT_OPTIONS), news);
-
+		process_wait(pid, WNOHANG | (options & WAIT_OPTIONS), news);
 		usage_fetched(news);
 		return pid;
 	}
@@ -89,7 +68,25 @@ static int look_for_news(int32_t which, uint32_t options, struct wait_news *news
 	process_fetch(child, news);
 	child->has_stopped = has_stopped;
 	child->has_continued = has_continued;
-	return child->task->pid;
+	return pid;
+}
+
+/* Looks for news of the wanted kinds: the child's pid, 0 if there are none yet, or -ECHILD if no
+ * child can have any: one that has ended neither stops nor goes on. */
+static int look_for_news(int32_t which, uint32_t options, struct wait_news *news)
+{
+	int result = -ECHILD;
+
+	for (struct process *child = process_next(NULL); child; child = process_next(child)) {
+		bool has_ended = child->task->life == TASK_ZOMBIE;
+
+		if (!process_is_meant(child, which) || (has_ended && !(options & WEXITED)))
+			continue;
+		if (has_wanted_news(child, options))
+			return take_news(child, options, news);
+		result = 0;
+	}
+	return result;
 }
 
 static int wait_for_news(int32_t which, uint32_t options, struct wait_news *news)
@@ -238,38 +235,24 @@ static const struct sched_class *class_of_policy(uint32_t policy)
 	return policy == POLICY_BATCH ? &sched_mlfq : chosen.usual;
 }
 
-/* The priority in a struct sched_param of the program, for this policy; or a negated errno. */
-static int priority_from_user(int32_t pid, int32_t policy, uint32_t address)
+/* What both calls set: a policy, and the priority in a struct sched_param of the program. */
+static int set_policy(int32_t pid, int32_t policy, uint32_t address)
 {
 	uint32_t priority;
 	int error =
 	    check_pid(pid, address && policy >= 0) ?: fetch(&priority, address, sizeof(priority));
 
-	return error ?: is_valid_priority(policy, priority) ? (int)priority : -EINVAL;
-}
-
-SYSCALL_DEFINE(156, sys_sched_setscheduler, "ddp")
-{
-	int priority = priority_from_user(frame->ebx, frame->ecx, frame->edx);
-
-	if (priority < 0)
-		return priority;
+	if (error || !is_valid_priority(policy, priority))
+		return error ?: -EINVAL;
 	if (!chosen.usual)
 		chosen.usual = sched_class;
-	chosen.policy = frame->ecx;
+	chosen.policy = policy;
 	chosen.priority = priority;
-	return sched_use(class_of_policy(frame->ecx)->name);
+	return sched_use(class_of_policy(policy)->name);
 }
 
-SYSCALL_DEFINE(154, sys_sched_setparam, "dp")
-{
-	int priority = priority_from_user(frame->ebx, chosen.policy, frame->ecx);
-
-	if (priority >= 0)
-		chosen.priority = priority;
-	return priority < 0 ? priority : 0;
-}
-
+SYSCALL(156, sys_sched_setscheduler, "ddp", set_policy(frame->ebx, frame->ecx, frame->edx))
+SYSCALL(154, sys_sched_setparam, "dp", set_policy(frame->ebx, chosen.policy, frame->ecx))
 SYSCALL(157, sys_sched_getscheduler, "d", check_pid(frame->ebx, true) ?: (int)chosen.policy)
 SYSCALL(155, sys_sched_getparam, "dp",
 	check_pid(frame->ebx, frame->ecx)

@@ -12,13 +12,12 @@
  * sigreturn(2), sigaltstack(2); Linux's arch/x86/include/uapi/asm/sigcontext.h.
  */
 
-#include "kernel/abi/entry.h"
 #include "kernel/abi/signal_return.h"
+#include "kernel/linux/call.h"
 #include "kernel/linux/signals/frame.h"
 #include "kernel/lib/string.h"
 #include "kernel/linux/signals/mask.h"
 #include "kernel/linux/process/thread_local.h"
-#include "mm/user_copy.h"
 
 /* The processor's state: struct sigcontext. Its registers are those of a trap frame, in three runs
  * that have another order. */
@@ -271,10 +270,9 @@ int signal_frame_restore(struct trap_frame *frame, bool with_info)
 		return 0;
 	}
 	restore_registers(frame, context);
-	bool enabled = interrupts_disable();
+	bool enabled CLEANUP(interrupts_leave) = interrupts_disable();
 
 	trap_return_work |= WORK_SIGNAL; /* so that IRET loads the flags: one may be the trap's */
-	interrupts_restore(enabled);
 	signal_block(with_info ? old.info.blocked
 			       : (uint64_t)old.plain.blocked << 32 | context->blocked);
 	return context->eax;

@@ -97,6 +97,7 @@ static void waits(unsigned signal)
 	say("usual id", error_of(waitid(P_PID, child, &info, WEXITED | WNOHANG)));
 	say("look", error_of(waitid(P_PID, child, &info, WEXITED | WNOWAIT | WCLONE)));
 	say("status", info.si_status);
+	say("stops no more", error_of(waitid(P_PID, child, &info, WSTOPPED | WNOHANG | WCLONE)));
 	say("clones", error_of(waitpid(child, NULL, WCLONE)) == child);
 	say("gone", error_of(waitpid(child, NULL, WALL)));
 	say("signalled", signalled);
