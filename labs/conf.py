@@ -14,7 +14,7 @@ project_copyright = author
 language = "en"
 
 extensions = ["myst_parser"]
-include_patterns = ["index.md", "glossary.md", "lesson*/README.md"]
+include_patterns = ["index.md", "glossary.md", "lesson*/README.md", "storage/README.md"]
 smartquotes = False
 html_theme = "furo"
 html_show_sourcelink = False

@@ -58,6 +58,8 @@ int ata_set_mode(const char *name)
 		wanted++;
 	if (wanted == MODES)
 		return -EINVAL;
+	if (wanted == mode)
+		return 0; /* channels begin polled, by PIO */
 	mode = wanted;
 	for (unsigned i = 0; i < ATA_CHANNELS; i++)
 		use(&all[i]);

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from labs.storage import disks, random_reads, report
 from labs.storage.disk_model import SECTOR_BYTES, Request
-from labs.tools.debugging.debug import debug
+from labs.tools.debugging.debug import debug, with_command
 from labs.tools.guest.initramfs import InitramfsError, regular
 from labs.tools.guest.root_image import make_root_image
 from labs.tools.machine.command import A_COUNT, typed_path
@@ -59,6 +59,7 @@ def parse_arguments() -> argparse.Namespace:
     """The command line of `make run`."""
     parser = parser_of("make run")
     parser.add_argument("--gdb", action="store_true", help="under gdb")
+    parser.add_argument("--batch", type=Path, help="a file of gdb commands to run instead")
     parser.add_argument(
         "--root", type=typed_path, metavar="IMAGE", help="the root: made if not there"
     )
@@ -173,7 +174,8 @@ def main() -> int:
         print(f"make run: {error}", file=sys.stderr)
         return 1
     if options.gdb:
-        return debug(config)
+        script = (ROOT_COMMAND,) if options.root else ()
+        return debug(with_command(config, options.command, *script), options.batch)
     if options.command is not None:
         return run_command(config, options.limit, *([ROOT_COMMAND] if options.root else []))
     if options.script:

@@ -222,6 +222,14 @@ def run_tool(command: list[str]) -> str:
     return done.stdout
 
 
+def with_command(config: Config, command: str | None, script: str = COMMAND) -> Config:
+    """The guest runs CMD, which its files have already as `script`, instead of a shell for a
+    person."""
+    if command is None:
+        return config
+    return replace(config, settings=(*config.settings, ("cmd", f"/bin/sh /{script}")))
+
+
 def main() -> int:
     """Runs the command line; returns the exit status."""
     parser = machine_options("make gdb")
@@ -231,9 +239,7 @@ def main() -> int:
     drives = tuple(Drive(path.resolve(), unit) for unit, path in enumerate(options.drive, start=1))
     options.build = options.build.resolve()
     batch = options.batch.resolve() if options.batch else None
-    config = replace(machine_config(options), drives=drives)
-    if options.command is not None:
-        config = replace(config, settings=(*config.settings, ("cmd", f"/bin/sh /{COMMAND}")))
+    config = with_command(replace(machine_config(options), drives=drives), options.command)
     return debug(config, batch, user=options.user.parent if options.user else USER)
 
 
