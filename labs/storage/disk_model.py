@@ -264,6 +264,14 @@ class Disk:
         self._next_lba = lba + sectors
         return access
 
+    def access_ms(self, now_ms: float, lba: int) -> float:
+        """How long it would be from now until this sector is under its head: seek and rotation. It
+        changes nothing."""
+        place = self.geometry.locate(lba)
+        now_ms += self.of.command_overhead_ms
+        moved_ms = self._move_ms(place)
+        return moved_ms + self._wait_ms(now_ms + moved_ms, place)
+
     def _continue(self, start_ms: float, lba: int, sectors: int) -> Access:
         """Serves what follows the last request: the drive has read on by itself, into a buffer."""
         self._read_platter(self._platter_ms, lba, sectors)

@@ -33,6 +33,7 @@ ALL = {
     25: "x25_trace",
     26: "x26_ahead",
     27: "x27_snapshot",
+    36: "x36_queue",
 }
 
 
