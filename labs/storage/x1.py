@@ -131,8 +131,8 @@ def make_page(
         "Two readers instead of one: the arm leaves between a pointer block and its data, and ext3 "
         "takes 1.9 times as long (X36). Memory for all pointer blocks (2 GB for 2 TB) and more "
         "reads than there are of them: each is read once. Records of 4 MiB: a pointer block for "
-        "each is nothing. A drive without an arm: half a turn becomes the time of a small read, and "
-        "ext3 takes twice as long.",
+        "each is nothing. A drive without an arm: half a turn becomes the time of a small read, "
+        "and ext3 takes twice as long.",
     )  # fmt: skip
     page.checked(checks(figures))
     if own:
