@@ -3,11 +3,15 @@ with them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from labs.tools.grading.lab import ROOT, Lab
 from labs.tools.grading.lab_words import in_words
-from tests.lesson4.support import Threads, threads
+from tests.lesson4.played import Play, Played, played
+from tests.lesson4.stage import Reached
+from tests.lesson4.waiting import SEMAPHORE, down_and_say
 from tests.support.building import make
 from tests.support.standstill import Standstill, common, irqs, panic_details, standstill
 from tests.support.told import expect, told
@@ -21,38 +25,54 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Standstill | lis
     scratch = tmp_path_factory.mktemp("lab")
     lab = Lab(lesson=4, root=ROOT, seed=1, mode="icount", scratch=scratch)
     found: dict[str, Standstill | list[str] | str] = {}
-    with threads(lab, "tests/lesson4/threads/sleep.c", "hand_over") as run:
-        run.guest.run_to(run.address("pass_on"))
-        found["sleeps"] = standstill(run.guest)
-        run.guest.run_to("pit_tick")
-        found["interrupt"] = standstill(run.guest)
-    with threads(lab, "tests/lesson4/threads/sleep.c", "hand_over") as run:
-        found["stacks"] = stacks_in_words(run)
-        run.guest.run_to("semaphore_up")
-        run.guest.write(run.guest.address("semaphore_up"), b"\xc3")  # RET: nobody is woken
+    with played(lab) as play:
+        with pytest.raises(Reached):
+            play.run(hand_over(play, stop_here))
+        found["sleeps"] = standstill(play.guest)
+        play.guest.run_to("pit_tick")
+        found["interrupt"] = standstill(play.guest)
+    with played(lab) as play:
+        guest = play.guest
+        found["stacks"] = stacks_in_words(play)
+        guest.write(guest.address("semaphore_up"), b"\xc3")  # RET: nobody is woken
         with pytest.raises(pytest.fail.Exception) as failure:
-            run.finish(seconds=1)
+            play.run(hand_over(play, down_and_say))
         found["failure"] = in_words(failure.value, "icount", has_details=True)
-        run.guest.run_to("pit_tick")  # not from HLT itself
-        idle = run.guest.address("sched_idle")
-        run.guest.run_to(idle + run.guest.read(idle, 256).index(b"\xf4\xeb"))  # HLT, JMP
-        found["halts soon"] = standstill(run.guest)
+        guest.run_to("pit_tick")  # not from HLT itself
+        idle = guest.address("sched_idle")
+        guest.run_to(idle + guest.read(idle, 256).index(b"\xf4\xeb"))  # HLT, JMP
+        found["halts soon"] = standstill(guest)
     return found
 
 
-def stacks_in_words(run: Threads) -> list[str]:
+def stop_here(_semaphore: int, _found: list[int]) -> Callable[[int], Played]:
+    """A thread at whose beginning the play ends."""
+
+    def thread(_argument: int) -> Played:
+        yield from ()
+        raise Reached
+
+    return thread
+
+
+def hand_over(play: Play, thread: Callable[[int, list[int]], Callable[[int], Played]]) -> Played:
+    """A thread waits for a unit, and then this one for another."""
+    semaphore, done = play.zeroed(SEMAPHORE), play.zeroed(SEMAPHORE)
+    yield from play.begin(thread(semaphore, []))
+    yield [("semaphore_up", semaphore), ("semaphore_down", done)]
+
+
+def stacks_in_words(play: Play) -> list[str]:
     """What a panic's address says: of the task that runs, of its guard page, and of no task."""
-    here = run.guest.registers()["esp"]
+    here = play.guest.registers()["esp"]
     lines = (f"PANIC: it read from address {at:#010x}:" for at in (here, here - 8192, 0xF83F7F5C))
-    return [panic_details(run.guest, line)[0] for line in lines]
+    return [panic_details(play.guest, line)[0] for line in lines]
 
 
 def test_what_each_task_waits_for(seen):
     found = seen["sleeps"]
     assert "for task 2 (test), interrupts enabled" in found.lines[0]
-    assert "sleeps (no signal wakes it) in semaphore_down, called from hand_over" in str(
-        found.lines
-    )
+    assert "in semaphore_down, called from a thread of the test" in str(found.lines)
 
 
 def test_an_interrupt_whose_eoi_is_missing(seen):

@@ -28,9 +28,8 @@ us, else 122: then let threads do much at a time, in lists of calls.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
@@ -38,97 +37,62 @@ from labs.tools.grading.lab import Lab
 from labs.tools.machine.monitor import PM_TIMER_HERTZ, PM_TIMER_MASK, PM_TIMER_PORT
 from tests.lesson2.support import recorded_traps
 from tests.lesson4.layout import layout
-from tests.lesson4.support import CLOCK_RATES, TIMER, fail
+from tests.lesson4.orders import (
+    KEPT,
+    NOBODY,
+    Busy,
+    Mixing,
+    Order,
+    Played,
+    Player,
+    Stepped,
+    Tick,
+    Trap,
+)
+from tests.lesson4.stage import Stage
+from tests.lesson4.support import CLOCK_RATES, TIMER, at_interrupt
 from tests.support.outside import APART, FRAME, LINK, Call, quiet, words_of
-from tests.support.remote import INTERRUPTS, MASK, SCRATCH, WORD, Guest, stopped
+from tests.support.remote import INTERRUPTS, MASK, SCRATCH, SCRATCH_SIZE, WORD, Guest, stopped
+from tests.support.standstill import standstill
+from tests.support.told import fail
 
-BACK, NEXT, LOOP, TRAP = (SCRATCH + each * APART for each in (1, 2, 3, 4))
+BACK, NEXT, LOOP, TRAP, MIX = (SCRATCH + each * APART for each in (1, 2, 3, 4, 5))
 FUNCTIONS = SCRATCH + 16 * APART  # the first of those that the kernel calls
 ROOM = SCRATCH + 0x10000  # for objects of the test's
 RESULTS = SCRATCH + 0x20000  # of several calls, a piece for each thread
 PIECE = 0x100
 TICK_NS = 10_000_000
-KEPT = ("ebx", "esi", "edi", "ebp")  # System V ABI for the i386: a function keeps them
+GENERAL = ("eax", "ecx", "edx", "ebx", "ebp", "esi", "edi", "eflags")
 TRAP_CODE = bytes.fromhex("cc")  # INT3
 LOOP_CODE = bytes.fromhex("e2fe")  # LOOP to itself: as many instructions as ECX says
-CODES = {NEXT: LINK, LOOP: LOOP_CODE, TRAP: TRAP_CODE}
+# ADCL %EBX, %EAX; RCLL $3, %EBX; SBBL %EAX, %EDX; PUSHL %EDX; ADCL %EDX, %ESI; RCRL $5, %EDI; POPL
+# %EDX; ADCL %EDI, %EBP; LEAL -1(%ECX), %ECX; JECXZ to the end; JMP to the beginning
+MIX_CODE = bytes.fromhex("11d8 c1d303 19c2 52 11d6 c1df05 5a 11fd 8d49ff e302 ebe9")
+MIX_END = MIX + len(MIX_CODE)
+CODES = {NEXT: LINK, LOOP: LOOP_CODE, TRAP: TRAP_CODE, MIX: MIX_CODE}
 FOR_EVER = MASK
 MOST_YIELDS, MOST_STOPS = 300, 1000
 CALENDAR = ((0x0A, 0x23), (0x0B, 0x42))  # an interrupt, 8192 times a second, that does not come
 NANOSECONDS = {"icount": 8, "slower": 16}  # of an instruction
-SECONDS = 6  # of processor time, for one step
 STACK = 0x2000  # KERNEL_STACK_SIZE
-SCHEDULE = ("in_queue", "is_queued", "nice", "donated", "level", "total", "started",
+SCHEDULE = ("in_queue", "is_queued", "nice", "donated", "level", "quantum", "total", "started",
             "preempt_count")  # fmt: skip
 TASK = ("esp", "pid", "life", "name", "kernel_stack", "frame", "space", "has_signal", "switches",
         "preemptions", "user_ticks", "system_ticks", "held",
         *(f"schedule.{each}" for each in SCHEDULE))  # fmt: skip
 CLASS = ("name", "join", "enqueue", "pick", "charge", "tick", "preempts", "priority")
 
-Order = str | Call | list[Call]
-Played = Generator["Order | Busy | Trap | Stepped", Any, Any]
-NOBODY: Played = (each for each in ())
 
-
-class Reached(Exception):
-    """The kernel has come to a place where the play ends."""
-
-
-@dataclass
-class Player:
-    """A function of the test that has begun: where it is, and where it was called."""
-
-    play: Played
-    now: dict[str, int]  # registers
-    home: int = 0
-    number: int = 0
-    kept: dict[str, int] = field(default_factory=dict)
-    words: str = ""
-    calls: int = 0  # of a list
-    begun: dict[str, int] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.begun = self.now
-
-    def returns(self, result: int) -> dict[str, int]:
-        """The registers after its return: it has kept those that a function must keep."""
-        kept = {name: self.begun[name] for name in KEPT}
-        after = {"eip": self.home, "esp": self.begun["esp"] + WORD, "eax": result}
-        return self.now | kept | after
-
-
-@dataclass(frozen=True)
-class Trap:
-    """INT3, in the thread's own code."""
-
-
-@dataclass(frozen=True)
-class Busy:
-    """This many instructions of the thread's own, while interrupts come."""
-
-    instructions: int
-
-
-@dataclass(frozen=True)
-class Stepped:
-    """A call that is made in steps, without an interrupt: Play.stepped has where each was. Fails
-    beyond `most`."""
-
-    call: Call
-    most: int
-
-
-class Play:
+class Play(Stage):
     """A kernel that is stopped at its prompt, whose threads the test plays from there on."""
 
     def __init__(self, guest: Guest, lab: Lab, record: str) -> None:
-        self.guest = guest
+        super().__init__(guest, "the threads' end")
+        guest.own_places.append((range(SCRATCH, SCRATCH + SCRATCH_SIZE), "a thread of the test"))
         self._mode, self._record = lab.mode, record
         self._random = random.Random(lab.seed)
         self._functions: dict[int, tuple[Callable[..., Played], int]] = {}
-        self._watched: dict[int, Callable[[dict[str, int]], None]] = {}
         self.stepped: list[int] = []
-        self._stop = self._left = 0  # where the play ends, and at which time
         self._rate = 1  # ticks for each that a plain clock has
         self._away: dict[int, Player] = {}  # by the ESP with which they come back
         self._count = 0
@@ -201,20 +165,14 @@ class Play:
 
     def reaches(self, main: Played, place: str, times: int = 1) -> bool:
         """Plays until the kernel is at this place, for this time, or to the end."""
-        self._stop, self._left = self.guest.address(place), times
-        with self.guest.stopping_at(self._stop):
-            try:
-                self.run(main)
-            except Reached:
-                return True
-        return False
+        return self.goes_to(place, lambda: self.run(main), times)
 
     def run(self, main: Played, most: int = MOST_STOPS) -> None:
         """Plays until the first thread has come to the end of this. Fails beyond so many stops."""
         first = self.player = Player(main, self.guest.registers())
         result: Any = None
         for _ in range(most):
-            order: Order | Busy | Trap | Stepped = ""
+            order: Order | Busy | Trap | Tick | Mixing | Stepped = ""
             try:
                 order = self.player.play.send(result)
                 entry, stack = self._entry(self.player, order)
@@ -230,18 +188,36 @@ class Play:
             fail("the kernel writes to memory that is not its own")
 
     def _go(
-        self, order: Order | Busy | Trap | Stepped, entry: dict[str, int], stack: bytes
+        self,
+        order: Order | Busy | Trap | Tick | Mixing | Stepped,
+        entry: dict[str, int],
+        stack: bytes,
     ) -> dict[str, int]:
         """Lets the guest go on, up to a place of the test. Returns the registers there."""
         if isinstance(order, Stepped):
             return self._step(entry, stack, order.most)
-        now = self.guest.leap(entry, stack, SECONDS, "the threads' end")
-        while now["eip"] in self._watched or (now["eip"] == self._stop and self._left > 1):
-            self._left -= now["eip"] == self._stop
-            self._watched.get(now["eip"], lambda _: None)(now)
+        if isinstance(order, Mixing):
+            return self._mix(entry, order)
+        return self.leap(entry, stack)
+
+    def _mix(self, entry: dict[str, int], order: Mixing) -> dict[str, int]:
+        now = self.mixed(entry, order.most, order.seen)
+        if now["eip"] != MIX_END:
+            self.player.kept = {name: now[name] for name in GENERAL}
+        self._away[now["esp"]] = self.player
+        if now["eip"] == MIX_END:
+            return now
+        self.guest.stop_at(now["eip"])
+        return self.leap(*at_interrupt(now, self.timer_gate))
+
+    def mixed(self, entry: dict[str, int], most: int, seen: list[dict[str, int]]) -> dict[str, int]:
+        """The same without a tick: not an instruction of the kernel is executed. Returns the
+        registers after it."""
+        self.guest.put(entry)
+        while (now := self.guest.registers())["eip"] != MIX_END and most:
+            seen.append(now)
             self.guest.step()
-            self.guest.go(SECONDS, "the threads' end")
-            now = self.guest.registers()
+            most -= 1
         return now
 
     def _step(self, entry: dict[str, int], stack: bytes, most: int) -> dict[str, int]:
@@ -255,18 +231,8 @@ class Play:
             self.guest.step()
         return now
 
-    @contextmanager
-    def watching(self, **handlers: Callable[[dict[str, int]], None]) -> Iterator[None]:
-        """Each gets the registers at the beginning of the kernel's function of its name."""
-        places = {self.guest.address(name): each for name, each in handlers.items()}
-        self._watched |= places
-        with self.guest.stopping_at(*places):
-            yield
-        for place in places:
-            del self._watched[place]
-
     def _entry(
-        self, player: Player, order: Order | Busy | Trap | Stepped
+        self, player: Player, order: Order | Busy | Trap | Tick | Mixing | Stepped
     ) -> tuple[dict[str, int], bytes]:
         """The registers and the stack with which an order begins."""
         player.kept = {name: self._random.getrandbits(32) for name in KEPT}
@@ -281,6 +247,13 @@ class Play:
             entry = player.now | player.kept | {"eip": TRAP}
             self._away[entry["esp"]] = player
             return entry, b""
+        if isinstance(order, Tick):
+            player.words = "a tick"
+            self._away[player.now["esp"]] = player
+            return at_interrupt(player.now | player.kept | {"eip": BACK}, self.timer_gate)
+        if isinstance(order, Mixing):
+            player.words, player.kept = "a tick", {}
+            return player.now | (order.begin or {}), b""
         if isinstance(order, Stepped):
             order = order.call
         if isinstance(order, list):
@@ -312,14 +285,15 @@ class Play:
             home, *arguments = self.guest.read_words(now["esp"], 1 + count)
             self._count += 1
             return Player(function(*arguments), now, home, self._count), None
-        if now["eip"] == self._stop:
-            raise Reached
         player = self._away.pop(now["esp"], None)
         if player is None:
             fail(f"a thread goes on with ESP {now['esp']:#x}, where none was")
         for name, value in player.kept.items():
             if now[name] != value:
                 fail(f"{name.upper()} was {value:#x} before {player.words}, and is {now[name]:#x}")
+        if MIX <= now["eip"] <= MIX_END:
+            player.now = now
+            return player, now["eip"] == MIX_END
         player.now = now | {"esp": player.now["esp"]}  # as before the call: a caller cleans up
         if not player.calls:
             return player, now["eax"]
@@ -390,6 +364,12 @@ class Play:
             fail("kthread_create returns NULL")
         return task
 
+    def begin_all(self, *threads: tuple[Callable[..., Played], int]) -> Played:
+        """Several of them, each with its argument, before anything else."""
+        calls = [("kthread_create", self._name, self.function(f), a) for f, a in threads]
+        if not all((yield calls)):
+            fail("kthread_create returns NULL")
+
     def begin_nice(self, function: Callable[..., Played], argument: int, nice: int) -> Played:
         """One that begins as nice as this."""
         self.preempt_disable()
@@ -449,7 +429,9 @@ class Play:
             if self.word("task_count") <= count:
                 return
             yield "yield"
-        fail(f"{self.word('task_count') - count} threads do not come to their end")
+        number = self.word("task_count") - count
+        where = standstill(self.guest).lines
+        fail(f"threads that do not come to their end: {number}", *where)
 
     def stack_of(self, task: int) -> int:
         """The lowest address of its stack."""

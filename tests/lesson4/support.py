@@ -1,14 +1,5 @@
-"""What the tests of lesson 4 share: threads of the test's own in the kernel under test, programs in
-ring 3, and the record of all changes of tasks.
-
-with threads(lab, "tests/lesson4/threads/turns.c", "take_turns", 3, 10) as run:
-    assert run.answers() == [...]
-
-The C code is compiled with the headers of the whole tree, and put into the stopped kernel, into
-memory that nobody uses. What it answers is judged here. Its clock ticks several times as often as
-the kernel believes, and the kernel takes the processor for one that is as many times as slow: so a
-tick costs the test fewer instructions.
-"""
+"""What the tests of lesson 4 share: numbers of the kernel's, ticks, programs that print, and the
+record of all changes of tasks."""
 
 from __future__ import annotations
 
@@ -18,8 +9,7 @@ import shlex
 import shutil
 import struct
 import subprocess
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
@@ -33,8 +23,8 @@ from labs.tools.machine.symbols import Symbols
 from tests.lesson3.support import with_files
 from tests.support.remote import Guest, stopped
 
-COMMON = "tests/lesson4/threads/thread_test.c"
-SCRIPT = "tests/lesson4/threads/threads.ld"
+COMMON = "tests/lesson5/memory/code.c"
+SCRIPT = "tests/lesson5/memory/code.ld"
 PROGRAM = "tests/lesson4/programs/program.c"
 FLAGS = (
     *("-std=gnu11", "-march=i686", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-ffreestanding"),
@@ -46,7 +36,6 @@ FLAGS = (
 MASK = 0xFFFFFFFF
 INTERRUPTS, DIRECTION = 0x200, 0x400
 CLOCK_RATES = {"icount": 10, "slower": 6}  # a tick has 125,000 instructions, or 104,000
-TICK_STAMPS = {mode: 10_000_000 // rate for mode, rate in CLOCK_RATES.items()}
 RECORD = struct.Struct("<QhhB3x")
 RECORDS = 4096
 NEW, WOKEN, YIELDED, PREEMPTED, SLEEPS, STOPS, ENDS = range(7)
@@ -64,39 +53,6 @@ class Change:
     before: int
     after: int
     reason: int
-
-
-class Threads:
-    """Code of a test in a stopped kernel, before its first instruction."""
-
-    def __init__(self, guest: Guest, symbols: Symbols, image: bytes) -> None:
-        self.guest = guest
-        self.symbols = symbols
-        self._code = image[: self.address("code_end") - self.address("begin")]
-        self.first_change = guest.read_word(guest.address("sched_trace"))
-
-    def address(self, name: str) -> int:
-        """Where a name of the test's code is."""
-        return self.symbols.find(name).address
-
-    def finish(self, seconds: float = 6) -> None:
-        """Runs to the end of the code. Fails where the kernel has written to it."""
-        self.guest.run_to(self.address("finished"), seconds=seconds, goal="the threads' end")
-        require_untouched(self.guest, self.address("begin"), self._code)
-
-    def answers(self, seconds: float = 6) -> list[int]:
-        """Runs to the end, and returns what was answered."""
-        self.finish(seconds)
-        return self.answered()
-
-    def answered(self) -> list[int]:
-        """What has been answered so far."""
-        count = self.guest.read_word(self.address("answer_count"))
-        return list(self.guest.read_words(self.address("answers"), count)) if count else []
-
-    def changes(self) -> list[Change]:
-        """The changes of tasks since the beginning, of which the kernel keeps the last 4096."""
-        return changes(self.guest, self.first_change)
 
 
 def require_untouched(guest: Guest, place: int, code: bytes) -> None:
@@ -167,34 +123,28 @@ def code(lab: Lab, source: str) -> tuple[bytes, Symbols]:
     return linked(kernel, kernel.stat().st_mtime_ns, source, lab.boxed)
 
 
-@contextmanager
-def threads(
-    lab: Lab, source: str, function: str, *questions: int, **fields: object
-) -> Iterator[Threads]:
-    """The lab's kernel, stopped where its first thread is about to run a function of `source`."""
-    image, symbols = code(lab, source)
-    with stopped(lab, "prompt", **fields) as guest:
-        guest.more_symbols.append(symbols)
-        run = Threads(guest, symbols, image)
-        guest.write(run.address("begin"), image)
-        guest.write(run.address("clock_rate"), struct.pack("<I", CLOCK_RATES[lab.mode]))
-        words = [word & MASK for word in questions]
-        if words:
-            guest.write(run.address("questions"), struct.pack(f"<{len(words)}I", *words))
-        guest.set(eip=run.address("begin"), eax=run.address(function))
-        yield run
-
-
 def interrupt(guest: Guest) -> int:
     """A tick of the clock, here: what the processor does at IRQ 0. Returns where it came from."""
+    now = guest.registers()
+    entry, stack = at_interrupt(now, timer_gate(guest))
+    guest.write(entry["esp"], stack)
+    guest.put(entry)
+    return now["eip"]
+
+
+def timer_gate(guest: Guest) -> int:
+    """Where the processor goes at IRQ 0."""
     base, _ = guest.tables()["IDT"]
     low, high = guest.read_words(base + 8 * TIMER, 2)
-    now = guest.registers()
-    stack = now["esp"] - 12
-    guest.write(stack, struct.pack("<3I", now["eip"], KERNEL_CODE, now["eflags"]))
+    return low & 0xFFFF | high & 0xFFFF0000
+
+
+def at_interrupt(now: dict[str, int], gate: int) -> tuple[dict[str, int], bytes]:
+    """An interrupt of the kernel, which has these registers: those that it gets, and what the
+    processor pushes."""
+    pushed = struct.pack("<3I", now["eip"], KERNEL_CODE, now["eflags"])
     flags = now["eflags"] & ~INTERRUPTS
-    guest.set(eip=low & 0xFFFF | high & 0xFFFF0000, esp=stack, eflags=flags)
-    return now["eip"]
+    return now | {"eip": gate, "eflags": flags, "esp": now["esp"] - len(pushed)}, pushed
 
 
 @cache
@@ -242,20 +192,9 @@ def said_by_programs(lab: Lab, source: str, *commands: str) -> dict[str, int]:
     return {word: int(number) for word, number in SAID.findall(said)} | {"tasks": tasks}
 
 
-def tick_stamps(lab: Lab) -> int:
-    """Time stamps from one tick to the next, in code that a test puts into the kernel."""
-    return TICK_STAMPS[lab.mode]
-
-
 def signed(word: int) -> int:
     """32 bits as a number with a sign."""
     return word - (1 << 32) if word >> 31 else word
-
-
-def pairs(words: Sequence[int]) -> list[int]:
-    """64-bit numbers from their halves, the lower one first."""
-    assert len(words) % 2 == 0
-    return [low | high << 32 for low, high in zip(words[::2], words[1::2], strict=True)]
 
 
 def fail(message: str) -> None:

@@ -5,8 +5,8 @@ with memory_code(lab, "tests/lesson5/memory/audit.c", PLAIN) as run:
     run.call("begin_audit")
     assert picture(run.guest).contradictions() == []
 
-The C code is compiled with the headers of the whole tree (tests/lesson4/threads/thread_test.h has
-`questions` and `answer`), and put into memory below 1 MiB that nobody uses.
+The C code is compiled with the headers of the whole tree (tests/lesson5/memory/code.h has
+`answer`), and put into memory below 1 MiB that nobody uses.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import TypeVar
 
 from labs.tools.grading.lab import Lab
 from labs.tools.machine.symbols import KERNEL_BASE, Symbols
-from tests.lesson4.support import MASK, code, fail, require_untouched
+from tests.lesson4.support import code, fail, require_untouched
 from tests.support.outside import INTERRUPTS, Outside
 from tests.support.remote import Guest, stopped
 from tests.support.standstill import describe
@@ -53,11 +53,6 @@ class Run:
             return self.symbols.find(name).address
         except KeyError:
             return self.guest.address(name)
-
-    def ask(self, *questions: int) -> None:
-        """Writes `questions`."""
-        words = [word & MASK for word in questions]
-        self.guest.write(self.address("questions"), struct.pack(f"<{len(words)}I", *words))
 
     def call(self, name: str, *arguments: int, words: str = "") -> int:
         """Calls a function of the test's code, or of the kernel, with interrupts disabled. Returns

@@ -85,6 +85,7 @@ class Guest:
         self._now: dict[str, int] | None = None  # the registers, where they are known
         self.symbols = symbols_of(config.kernel)
         self.more_symbols: list[Symbols] = []  # of code that a test has put beside the kernel
+        self.own_places: list[tuple[range, str]] = []  # where nothing is, or a test's; in words
 
     # Registers
 
@@ -215,17 +216,24 @@ class Guest:
         """Breakpoints at these addresses, for a `with` statement."""
         added = set(addresses) - self._breakpoints
         for address in added:
-            self._stub.ask(f"Z1,{address:x},1")
-        self._breakpoints |= added
+            self.stop_at(address)
         yield
         for address in added:
-            self._stub.ask(f"z1,{address:x},1")
-        self._breakpoints -= added
+            self.go_past(address)
 
     def stop_at(self, address: int) -> None:
         """A breakpoint that stays."""
         self._stub.ask(f"Z1,{address:x},1")
         self._breakpoints.add(address)
+
+    def go_past(self, address: int) -> None:
+        """No breakpoint any more."""
+        self._stub.ask(f"z1,{address:x},1")
+        self._breakpoints.remove(address)
+
+    def stops_at(self, address: int) -> bool:
+        """Is there a breakpoint?"""
+        return address in self._breakpoints
 
     def run_to(
         self, *places: str | int, seconds: float = BOOT_SECONDS, goal: str = "", why: str = ""

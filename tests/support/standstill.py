@@ -219,6 +219,8 @@ def interrupted(guest: Guest, frame: int) -> list[str]:
 
 def function(guest: Guest, address: int) -> str:
     """The name of the function at an address."""
+    if own := own_place(guest, address):
+        return own
     found = describe(guest, address).split()
     is_named = len(found) > 1 and "+0x" in found[1]
     return re.split(r"[+.]", found[1])[0] if is_named else f"{address:#010x}"
@@ -230,7 +232,13 @@ def describe(guest: Guest, address: int) -> str:
         words_ = symbols.describe(address)
         if " " in words_:
             return words_
-    return f"{address:#010x}, where no code of the kernel is"
+    own = own_place(guest, address)
+    return f"{address:#010x}, {f'in {own}' if own else 'where no code of the kernel is'}"
+
+
+def own_place(guest: Guest, address: int) -> str:
+    """The words for a place of the test's; "" for another one."""
+    return next((words_ for place, words_ in guest.own_places if address in place), "")
 
 
 def words(guest: Guest, address: int, count: int) -> tuple[int, ...]:

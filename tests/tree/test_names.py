@@ -189,9 +189,10 @@ def test_members_are_given(source, handed_out, tmp_path):
 
 
 def test_members_are_seen(handed_out, tmp_path):
-    used = members_of("tests/lesson4/hidden/search.c", handed_out, tmp_path)
-    assert {"owner", "held", "waiters"} <= used
-    assert "previous" not in used, "a header's function counts as the test's"
+    used = members_of("tests/lesson5/hidden/audit.c", handed_out, tmp_path)
+    assert {"slabs", "lists", "state"} <= used
+    used = members_of("tests/lesson5/memory/audit.c", handed_out, tmp_path)
+    assert not used, "a header's functions count as the test's"
     texts = [
         "/* one */\nstruct a {\n\tint one;\n};\n\nstruct b {\n\tint two; /* it */\n\tint no;\n};"
     ]

@@ -82,6 +82,10 @@ class Symbols:
         symbol = self._function(address)
         return symbol.address if symbol else None
 
+    def code_between(self, low: int, high: int) -> list[int]:
+        """Where functions and labels begin, from `low` on and below `high`."""
+        return [each.address for each in self._code if low <= each.address < high]
+
     def _function(self, address: int) -> Symbol | None:
         """The function at an address. One without a size ends at most a page later."""
         index = bisect_right(self._code, address, key=attrgetter("address")) - 1

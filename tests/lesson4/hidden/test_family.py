@@ -1,318 +1,428 @@
-"""Exercise 4.5, hidden: what a child has, who learns of its end, and what is left of it."""
+"""Exercise 4.5, hidden: what a child has of its parent, and what wait tells. Programs
+are played from outside (tests/lesson4/processes.py)."""
 
 from __future__ import annotations
 
 import random
-import re
+from itertools import groupby
 
 import pytest
 
-from tests.lesson3.support import with_files
-from tests.lesson4.search import search_calls
-from tests.lesson4.support import (
-    INTERRUPTS,
-    WORK_SCHEDULE,
-    interrupt,
-    program,
-    program_symbols,
-    run_programs,
+from tests.lesson4.processes import (
+    BYTE,
+    CARRY,
+    CHILD_CLEARTID,
+    CHILD_SETTID,
+    CLONE,
+    CLONE_THREAD,
+    CLONE_VFORK,
+    CLONE_VM,
+    CLOSE,
+    DIRECTION,
+    FLAGS,
+    GETPID,
+    GOES_ON,
+    KEPT_FLAGS,
+    KILL,
+    NOHANG,
+    OWN,
+    PARENT_SETTID,
+    READ,
+    SEGMENTS,
+    SETPGID,
+    SIGCHLD,
+    SIGCONT,
+    SIGKILL,
+    SIGSTOP,
+    STACK,
+    UNTRACED,
+    YIELD,
+    family_of,
 )
-from tests.support.remote import stopped
 
-SIMPLE = "tests/lesson4/programs/children.c"
-CHILDREN = "tests/lesson4/hidden/children.c"
-PARENTS = "tests/lesson4/hidden/parents.c"
-ENDS = "tests/lesson4/hidden/ends.c"
-SOURCES = {
-    SIMPLE: ("simple", "memory"),
-    CHILDREN: ("registers", "stack", "unit", "clone", "borrowed", "crowd"),
-    PARENTS: (
-        "rules",
-        "heirs",
-        "groups",
-        "statuses",
-        "unwanted",
-        "times",
-        "orphans",
-        "zombies",
-        "full",
-        "alarm",
-        "queued",
-    ),
-    ENDS: ("silent", "stopped", "members", "interrupted", "news", "grandchildren", "vfork"),
-}
 ESRCH, ECHILD, EAGAIN, ENOMEM, EINVAL = 3, 10, 11, 12, 22
-SIGHUP, SIGKILL, SIGTERM = 1, 9, 15
-FREE = re.compile(r"(\d+) of \d+ KiB free")
+QUANTUM = ("-fw_cfg", "name=opt/org.apprentice/quantum,string=1")
+KEPT = ("ebx", "ecx", "edx", "esi", "edi", "esp")
 
 
-def numbers(lab, count: int, limit: int = 1 << 31) -> list[int]:
-    """Numbers for the program's arguments."""
-    return [random.Random(lab.seed).randrange(1, limit) + n for n in range(count)]
-
-
-def said(lab, command: str, *values: int, **fields: object) -> list[str]:
-    """The lines of one program."""
-    source = next(source for source, commands in SOURCES.items() if command in commands)
-    return run_programs(lab, source, " ".join([command, *map(str, values)]), **fields)
+def codes(lab, count: int) -> list[int]:
+    """Exit codes, each another one."""
+    return random.Random(lab.seed).sample(range(1, 256), count)
 
 
 @pytest.mark.exercise("4.5", points=3, gate=True)
 def test_fork_returns_twice(lab):
     """0 in the child, its pid in the parent; the exit code comes to the parent."""
-    chosen = numbers(lab, 3)
-    lines = run_programs(lab, SIMPLE, *(f"simple {each} {each % 256}" for each in chosen))
-    assert lines == [
-        word for each in chosen for word in (f"child {each}", "same 1", f"code {each % 256}")
-    ]
+    born: list[int] = []
+    with family_of(lab) as family:
+
+        def main():
+            for code in codes(lab, 3):
+
+                def child(code: int = code):
+                    born.append((yield (GETPID,)))
+                    yield from family.leave(code)
+
+                pid = yield from family.fork(child)
+                assert pid > 1, f"fork returns {pid} in the parent"
+                waited, status = yield from family.wait(pid)
+                assert (waited, status) == (pid, code << 8), f"waitpid: {waited}, {status:#x}"
+                assert born[-1] == pid, f"fork returns {pid}, and the child is {born[-1]}"
+
+        family.play(main())
+    assert len(born) == len(set(born)) == 3
+    found = family.results_in_children
+    assert found == [0] * 3, f"fork returns {found} in three children"
 
 
 @pytest.mark.exercise("4.5", points=2)
 def test_registers(lab):
     """All other registers, ESP and the flags are what the parent had, in both."""
-    assert said(lab, "registers", *numbers(lab, 6)) == ["child 0", "parent 0"]
+    seeded = random.Random(lab.seed)
+    values = {name: seeded.getrandbits(32) for name in KEPT} | {"eax": 2}
+    wanted = values | {"eflags": FLAGS | CARRY | DIRECTION}
+    found: dict[str, dict[str, int]] = {}
+    with family_of(lab) as family:
+        segments = {name: family.guest.registers()[name] for name in SEGMENTS}
+
+        def child():
+            found["child"] = family.guest.registers()
+            yield from family.leave()
+
+        def main():
+            pid = yield from family.fork(child, **wanted)
+            found["parent"] = family.guest.registers()
+            yield from family.wait(pid)
+
+        family.play(main())
+    for who in ("child", "parent"):
+        for name in (*KEPT, *SEGMENTS):
+            expected = (values | segments)[name]
+            seen = found[who][name]
+            assert seen == expected, f"{name.upper()} was {expected:#x}; in the {who} {seen:#x}"
+        flags = found[who]["eflags"] & KEPT_FLAGS
+        assert flags == wanted["eflags"] & KEPT_FLAGS, f"the flags of the {who}: {flags:#x}"
 
 
 @pytest.mark.exercise("4.5", points=1)
 def test_memory_is_copied(lab):
     """Data and stack are two from the fork on."""
-    assert said(lab, "memory", *numbers(lab, 2)) == ["child 3", "parent 4"]
+    with family_of(lab) as family:
+        before, after, own = ([family.number() for _ in range(2)] for _ in range(3))
+        seen: list[list[int]] = []
+
+        def write(values: list[int]) -> None:
+            for place, value in zip((OWN, STACK), values, strict=True):
+                family.set_words(place, value)
+
+        def read() -> list[int]:
+            return [family.word(place) for place in (OWN, STACK)]
+
+        def child():
+            yield from family.rest()
+            seen.append(read())
+            write(own)
+            yield from family.leave()
+
+        def main():
+            write(before)
+            pid = yield from family.fork(child)
+            write(after)
+            yield from family.wait(pid)
+            seen.append(read())
+
+        family.play(main())
+    assert seen[0] == before, "the child sees what its parent has written since the fork"
+    assert seen[1] == after, "the parent sees what its child has written"
 
 
 @pytest.mark.exercise("4.5", points=1)
 def test_stack_of_clone(lab):
     """clone with a stack: the child begins with it."""
-    word = random.Random(lab.seed).randrange(20, 60)
-    assert said(lab, "stack", word) == [f"stack {4 * word}"]
+    stack = STACK - 4 * random.Random(lab.seed).randrange(20, 60)
+    begun: list[int] = []
+    with family_of(lab) as family:
+
+        def child():
+            begun.append(family.guest.registers()["esp"])
+            yield from family.leave()
+
+        def main():
+            pid = yield from family.fork(child, CLONE, SIGCHLD, stack, stack=stack)
+            yield from family.wait(pid)
+
+        family.play(main())
+    assert begun == [stack]
 
 
 @pytest.mark.exercise("4.5", points=2)
 def test_floating_point_unit(lab):
     """The child finds in x87 and SSE registers what its parent had there just before the fork."""
-    assert said(lab, "unit", *numbers(lab, 1, 1 << 30)) == ["child 0", "parent 0"]
+    found: dict[str, tuple[int, ...]] = {}
+    with family_of(lab) as family:
+        old, inherited, later = (family.number() for _ in range(3))
+
+        def child():
+            yield from family.rest()
+            found["child"] = yield from family.unit()
+            yield from family.leave()
+
+        def main():
+            yield from family.set_unit(old)
+            yield (YIELD,)
+            yield from family.set_unit(inherited)
+            pid = yield from family.fork(child)
+            yield from family.set_unit(later)
+            yield from family.wait(pid)
+            found["parent"] = yield from family.unit()
+
+        family.play(main())
+    assert found["child"] == (inherited, inherited), "the child has other numbers in the unit"
+    assert found["parent"] == (later, later), "the parent has other numbers in the unit"
 
 
 @pytest.mark.exercise("4.5", points=1)
 def test_flags_of_clone(lab):
     """Words that are to get the pid, one of them at a bad address; and what only threads need is
     refused."""
-    *refused, child, parent, unasked, nowhere = said(lab, "clone")
-    assert refused == [f"threads {-EINVAL}", f"memory {-EINVAL}"]
-    assert [child, parent, unasked] == ["child 1", "parent 1", "unasked 7"]
-    assert nowhere == "nowhere 1", "a bad address for the parent's word is an error"
+    with family_of(lab) as family:
+        parents, childs, untouched = OWN, OWN + 4, family.number()
+        seen: list[int] = []
+
+        def none():
+            yield from family.leave()
+
+        def child():
+            seen.append(family.word(childs))
+            seen.append((yield (GETPID,)))
+            yield from family.leave()
+
+        def main():
+            for flag in (CLONE_THREAD, CLONE_VM):
+                error = yield from family.fork(none, CLONE, SIGCHLD | flag, 0)
+                assert error == -EINVAL, f"clone with {flag:#x} returns {error}"
+            family.set_words(parents, untouched, untouched)
+            flags = SIGCHLD | PARENT_SETTID | CHILD_SETTID
+            pid = yield from family.fork(child, CLONE, flags, 0, parents, 0, childs)
+            own = family.word(parents), family.word(childs)
+            yield from family.wait(pid)
+            assert seen == [pid, pid], f"the child's word is {seen[0]}, and its pid {seen[1]}"
+            assert own == (pid, untouched), f"the parent's words are {own}, and the pid {pid}"
+            family.set_words(parents, untouched)
+            pid = yield from family.fork(none, CLONE, SIGCHLD, 0, parents, 0, 0)
+            yield from family.wait(pid)
+            assert family.word(parents) == untouched, "a word is written that nobody asked for"
+            pid = yield from family.fork(none, CLONE, SIGCHLD | PARENT_SETTID, 0, 4, 0, 0)
+            assert pid > 0, "a bad address for the parent's word is an error"
+            waited, _ = yield from family.wait(pid)
+            assert waited == pid
+
+        family.play(main())
 
 
 @pytest.mark.exercise("4.5", points=3, gate=True)
 def test_rules_of_wait(lab):
     """Of one child, of all, of none, of somebody else's; in any order, once each, and without
     waiting."""
-    codes = [number % 256 for number in numbers(lab, 4)]
-    lines = said(lab, "rules", *codes)
-    assert lines == [
-        f"none {-ECHILD}",
-        f"first {-ECHILD}",
-        f"options {-EINVAL}",
-        f"group {-ECHILD}",
-        *(f"code {code}" for code in codes[2::-1]),
-        f"again {-ECHILD}",
-        "busy 0",
-        "busy 0",
-        "brother 1",
-        f"last {codes[3]}",
-        f"none {-ECHILD}",
-    ]
+    chosen = codes(lab, 4)
+    found: list[int] = []
+    with family_of(lab) as family:
+
+        def child(number: int, gate: tuple[int, int]):
+            yield CLOSE, gate[1]
+            if number == 3:
+                yield READ, gate[0], BYTE, 1
+            yield from family.leave(chosen[number])
+
+        def stranger(brother: int):
+            found.append((yield from family.wait(brother))[0])
+            yield from family.leave()
+
+        def main():
+            none, first = (yield from family.wait())[0], (yield from family.wait(1))[0]
+            options = (yield from family.wait(-1, 0x100))[0]
+            assert (none, first, options) == (-ECHILD, -ECHILD, -EINVAL)
+            gate = yield from family.pipe()
+            pids = []
+            for number in range(4):
+                pids.append((yield from family.fork(lambda n=number: child(n, gate))))
+            group = (yield from family.wait(-pids[0], NOHANG))[0]
+            assert group == -ECHILD, f"children that are in no group of their own: {group}"
+            for number in (2, 1, 0):
+                status = yield from family.wait_for(pids[number])
+                assert status == chosen[number] << 8, f"the status of child {number}: {status:#x}"
+            again = (yield from family.wait(pids[0]))[0]
+            assert again == -ECHILD, "a child is waited for twice"
+            for which in (-1, 0):
+                busy = (yield from family.wait(which, NOHANG))[0]
+                assert busy == 0, f"waitpid({which}) of a child that has not ended: {busy}"
+            pid = yield from family.fork(lambda: stranger(pids[3]))
+            yield from family.wait(pid)
+            assert found == [-ECHILD], "somebody waits for a brother"
+            yield CLOSE, gate[1]
+            status = yield from family.wait_for(0)
+            assert status == chosen[3] << 8, f"the status of the last child: {status:#x}"
+            none = (yield from family.wait(-1, NOHANG))[0]
+            assert none == -ECHILD, "there are no children any more"
+
+        family.play(main())
 
 
 @pytest.mark.exercise("4.5", points=1)
 def test_groups(lab):
     """waitpid(0) is about the own process group, waitpid(-n) about group n."""
-    assert said(lab, "groups") == ["own 2", "other 1"]
+    with family_of(lab) as family:
+
+        def one():
+            yield from family.rest()
+            yield from family.leave(1)
+
+        def main():
+            other = yield from family.fork(one)
+            yield SETPGID, other, other
+            own = yield from family.fork(lambda: family.leave(2))
+            pid, status = yield from family.wait(0)
+            assert (pid, status) == (own, 2 << 8), "waitpid(0) waits for another group"
+            pid, status = yield from family.wait(-other)
+            assert (pid, status) == (other, 1 << 8), "waitpid(-n) does not wait for group n"
+
+        family.play(main())
 
 
 @pytest.mark.exercise("4.5", points=2)
 def test_statuses(lab):
     """Exit codes are cut to 8 bits; stopped, going on, killed, each told once and if asked for."""
     code = random.Random(lab.seed).randrange(256, 1 << 20)
-    stopped, killed = 0x7F | 19 << 8, 9
-    assert said(lab, "statuses", code) == [
-        f"code {(code & 0xFF) << 8}",
-        "runs 0",
-        "stopped 0",
-        f"stopped {stopped}",
-        "told 0",
-        "goes on 0",
-        f"goes on {0xFFFF}",
-        f"killed {killed}",
-    ]
+    with family_of(lab) as family:
+
+        def work():
+            while True:
+                yield (YIELD,)
+
+        def main():
+            pid = yield from family.fork(lambda: family.leave(code))
+            status = yield from family.wait_for(pid)
+            assert status == (code & 0xFF) << 8, f"exit({code:#x}) gives the status {status:#x}"
+            pid = yield from family.fork(work)
+            assert (yield from family.wait(pid, NOHANG))[0] == 0, "it runs, and is waited for"
+            yield KILL, pid, SIGSTOP
+            yield from family.rest()
+            assert (yield from family.wait(pid, NOHANG))[0] == 0, "nobody asked for its stop"
+            status = yield from family.wait_for(pid, UNTRACED)
+            assert status == 0x7F | SIGSTOP << 8, f"the status of a child that stops: {status:#x}"
+            told = (yield from family.wait(pid, UNTRACED | NOHANG))[0]
+            assert told == 0, "the same stop is told twice"
+            yield KILL, pid, SIGCONT
+            yield from family.rest()
+            told = (yield from family.wait(pid, UNTRACED | NOHANG))[0]
+            assert told == 0, "nobody asked whether it goes on"
+            status = yield from family.wait_for(pid, GOES_ON)
+            assert status == 0xFFFF, f"the status of a child that goes on: {status:#x}"
+            yield KILL, pid, SIGKILL
+            status = yield from family.wait_for(pid)
+            assert status == SIGKILL, f"the status of a child that is killed: {status:#x}"
+
+        family.play(main())
 
 
 @pytest.mark.exercise("4.5", points=1)
 def test_unwanted_children(lab):
     """Who ignores SIGCHLD has no zombies: wait ends when all children have, and tells none."""
-    assert said(lab, "unwanted") == [f"none {-ECHILD}"]
+    ended: list[int] = []
+    with family_of(lab) as family:
+
+        def child(number: int):
+            ended.append(number)
+            yield from family.leave(number)
+
+        def main():
+            yield from family.ignore(SIGCHLD)
+            for number in range(3):
+                yield from family.fork(lambda n=number: child(n))
+            assert (yield from family.wait())[0] == -ECHILD, "there is a zombie"
+            assert len(ended) == 3, "wait ends before the children"
+
+        family.play(main())
 
 
 @pytest.mark.exercise("4.5", points=1)
 def test_times(lab):
     """A child's time counts for its parent, but only once it was waited for."""
-    assert said(lab, "times", 5) == ["before 0", "after 1"]
+    ticks = 5
+    with family_of(lab) as family:
 
+        def child():
+            for _ in range(ticks + 1):
+                yield from family.compute(10)
+            yield from family.leave()
 
-@pytest.mark.exercise("4.5", points=1)
-def test_orphans(lab):
-    """When their parent ends, children belong to task 1, zombies too; the last one to end closes
-    the pipe."""
-    lines = said(lab, "orphans")
-    assert lines == ["child 1", f"none {-ECHILD}", f"zombie {-ESRCH}", "parent 1", "end 0"]
+        def main():
+            pid = yield from family.fork(child)
+            yield from family.compute(20 * (ticks + 2))
+            before = (yield from family.times())[2:]
+            yield from family.wait(pid)
+            after = sum((yield from family.times())[2:])
+            assert sum(before) == 0, "a child's time counts before it was waited for"
+            assert ticks <= after <= ticks + 3, f"a child of {ticks + 1} ticks counts as {after}"
 
-
-@pytest.mark.exercise("4.5", points=1)
-def test_heir_of_a_zombie(lab):
-    """A zombie whose parent ends wakes who gets it, and is waited for there."""
-    assert said(lab, "heirs") == ["heir 1", "early 0", "child 1"]
-
-
-@pytest.mark.exercise("4.5", points=2)
-def test_zombies(lab):
-    """Zombies count until they are waited for: then fork fails, and none is lost."""
-    lines = said(lab, "zombies")
-    assert lines == [f"error {-EAGAIN}", "many 1", "missing 0", "room 1"]
-
-
-@pytest.mark.exercise("4.5", points=1)
-def test_alarm_ends_with_its_task(lab):
-    """A task that ends before its alarm rings takes it along: it lies in the task."""
-    assert said(lab, "alarm") == ["next 0"]
-
-
-@pytest.mark.exercise("4.5", points=1)
-def test_queued_signals_end_with_their_process(lab):
-    """The system keeps a thousand queued signals: those of processes that have ended make room."""
-    assert said(lab, "queued") == ["refused 0"]
-
-
-@pytest.mark.exercise("4.5", points=2)
-def test_no_memory(lab):
-    """fork fails when there is no memory, and leaves nothing behind: the second time there is room
-    for as many."""
-    lines = said(lab, "full", memory=32)
-    assert lines == [f"error {-ENOMEM}", "some 1", "fewer 0"]
+        family.play(main())
 
 
 @pytest.mark.exercise("4.5", points=2)
 def test_borrowed_memory(lab):
     """vfork: the parent sleeps until this child has ended, whichever other one ends before, and
     sees what it has written; the word to clear at the end is left alone."""
-    number = numbers(lab, 1)[0]
-    assert said(lab, "borrowed", number) == ["seen 0", "word 7", "child 1"]
+    ended: list[str] = []
+    with family_of(lab) as family:
+        number, word = family.number(), family.number()
 
+        def other():
+            ended.append("other")
+            yield from family.leave()
 
-@pytest.mark.exercise("4.5", points=1)
-def test_silent_orphan(lab):
-    """An orphan's end is told to its new parent, whatever its first one wanted: by SIGCHLD. Here
-    that parent wants no zombies, and must not find one."""
-    assert said(lab, "silent") == [f"none {-ECHILD}"]
+        def child():
+            yield (YIELD,)
+            family.set_words(OWN, number)
+            yield (YIELD,)
+            ended.append("child")
+            yield from family.leave()
 
+        def main():
+            family.set_words(OWN, 0, word)
+            stranger = yield from family.fork(other)
+            flags = CLONE_VM | CLONE_VFORK | SIGCHLD | CHILD_CLEARTID
+            pid = yield from family.fork(child, CLONE, flags, 0, 0, 0, OWN + 4)
+            assert "child" in ended, "the parent goes on before its child has ended"
+            assert family.word(OWN) == number, "the parent does not see what its child has written"
+            assert family.word(OWN + 4) == word, "a word of the parent's memory is cleared"
+            assert (yield from family.wait(pid))[0] == pid
+            assert (yield from family.wait(stranger))[0] == stranger
 
-@pytest.mark.exercise("4.5", points=1)
-def test_stopped_orphan(lab):
-    """A stopped child that nobody can continue any more gets SIGHUP, and goes on: it ends by it."""
-    assert said(lab, "stopped") == [f"orphan {SIGHUP}"], "-1: the orphan is stopped for ever"
-
-
-@pytest.mark.exercise("4.5", points=1)
-def test_stopped_group(lab):
-    """Two orphans of one group: neither can continue the other, so both get SIGHUP and SIGCONT."""
-    expected = [f"member {SIGHUP}", f"member {SIGHUP}"]
-    assert said(lab, "members") == expected, "-1: this one is stopped for ever"
-
-
-@pytest.mark.exercise("4.5", points=1)
-def test_interrupted_wait(lab):
-    """A signal interrupts wait: here it stops the parent. When that goes on, wait begins again."""
-    assert said(lab, "interrupted") == ["waited 1"]
-
-
-@pytest.mark.exercise("4.5", points=1)
-def test_vfork_is_deaf(lab):
-    """A signal for a parent that waits for its memory waits as well, until the child has ended."""
-    assert said(lab, "vfork") == ["done 1", "parent 1", f"ended by {SIGTERM}"]
-
-
-@pytest.mark.exercise("4.5", points=1)
-def test_news_of_the_dead(lab):
-    """Who has ended has ended: that it had gone on before is no news any more."""
-    assert said(lab, "news") == [f"killed {SIGKILL}"]
-
-
-@pytest.mark.exercise("4.5", points=1)
-def test_times_of_grandchildren(lab):
-    """What a child's own children have used is handed on with its own time."""
-    assert said(lab, "grandchildren", 3) == ["user 1", "system 1"]
-
-
-@pytest.mark.exercise("4.5", points=1)
-def test_last_steps(lab):
-    """At its end a task closes its files with interrupts enabled, even if a signal has ended it,
-    which is delivered with interrupts disabled. It zeroes its word while it has its memory, and
-    from then on keeps the processor: half of what it was is gone."""
-    files = with_files(lab, {"bin/ends": program(ENDS)})
-    word = program_symbols(ENDS).find("own_word").address
-    with stopped(lab, "process_exit", "run /bin/ends word", **files) as guest:
-        before = guest.read_word(word)
-        guest.set(eflags=guest.registers()["eflags"] & ~INTERRUPTS)
-        guest.run_to("files_destroy")
-        assert guest.registers()["eflags"] & INTERRUPTS, "files are closed with interrupts disabled"
-        guest.run_to("process_leave_space")
-        after = guest.read_word(word)
-        guest.run_to("space_destroy")
-        if guest.registers()["eflags"] & INTERRUPTS:
-            guest.write(guest.address("trap_return_work"), bytes([WORK_SCHEDULE]))
-            home = interrupt(guest)
-            reached = guest.run_to(home, "schedule", goal="the end of the interrupt")
-            assert reached == home, "the clock takes the processor from a task without its space"
-    assert before == 7, "the first to end is not the child"
-    assert after == 0, "the word at clear_on_exit is not zero when the space is left"
+        family.play(main())
 
 
 @pytest.mark.exercise("4.5", points=1)
 def test_crowd(lab):
-    """Six children at the same time, with turns of one tick."""
-    quantum = ("-fw_cfg", "name=opt/org.apprentice/quantum,string=1")
-    lines = said(lab, "crowd", *numbers(lab, 6), options=quantum)
-    assert lines == ["wrong 0"], f"{lines} of six children came to another result"
+    """Six children at the same time, with turns of one tick: each keeps its registers, and has its
+    own status."""
+    chosen = codes(lab, 6)
+    order: list[int] = []
+    with family_of(lab, *QUANTUM) as family:
 
+        def child(number: int):
+            for _ in range(3):
+                yield from family.compute(8)
+                order.append(number)
+            yield from family.leave(chosen[number])
 
-@pytest.mark.exercise("4.5", points=3)
-def test_nothing_is_lost(lab):
-    """After families of all kinds there is as much free memory as before."""
-    every = ["simple simple 1 2", "parents rules 1 2 3 4", "parents orphans", "parents unwanted",
-             "parents zombies", "children borrowed 5", "parents statuses 3",
-             "parents full"]  # fmt: skip
-    programs = {
-        "bin/simple": program(SIMPLE),
-        "bin/children": program(CHILDREN),
-        "bin/parents": program(PARENTS),
-    }
-    files = with_files(lab, programs)
-    once = "; ".join(f"run /bin/{each}" for each in every)
-    result = lab.run(f"{once}; memory; {once}; memory; threads", memory=32, **files).check()
-    before, after = map(int, FREE.findall(result.serial)[-2:])
-    assert after == before, f"{before - after} KiB are lost"
-    tasks = result.serial.rpartition("> threads")[2].strip().splitlines()[1:]
-    assert len(tasks) == 1, f"tasks are left over: {tasks}"
+        def main():
+            pids = []
+            for number in range(6):
+                pids.append((yield from family.fork(lambda n=number: child(n))))
+            for number, pid in enumerate(pids):
+                status = yield from family.wait_for(pid)
+                assert status == chosen[number] << 8, f"the status of child {number}: {status:#x}"
 
-
-LIVES = {
-    1: "a process does not come to its end",
-    2: "a process is told that has not ended",
-    3: "a process ends with another status",
-}
-
-
-@pytest.mark.exercise("4.5", points=3, once=True)
-@pytest.mark.parametrize("scenario", ["life", "borrowed", "orphan", "alarm"])
-def test_tick_in_a_life(lab, scenario):
-    """Processes begin, end and wait for each other, while a tick comes before each instruction of
-    fork, exit and wait in turn."""
-    assert search_calls(lab, "4.5", scenario, LIVES), "interrupts are never enabled"
+        family.play(main())
+    turns = [number for number, _ in groupby(order)]
+    assert len(turns) > 6, f"the children do not run beside each other: {order}"

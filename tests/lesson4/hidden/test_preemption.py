@@ -4,33 +4,35 @@ from __future__ import annotations
 
 import random
 import re
-from collections import defaultdict
+from itertools import pairwise
 
 import pytest
 
+from tests.lesson2.support import recorded_traps
 from tests.lesson4.classes import DEQUEUE, ENQUEUE, JOIN, PICK, STEPS, TICK, sched_class
-from tests.lesson4.played import played
-from tests.lesson4.search import search
+from tests.lesson4.played import MIX, Mixing, Play, Played, Tick, played
+from tests.lesson4.processes import MIX as MIX_3
+from tests.lesson4.processes import MIX_END as MIX_3_END
+from tests.lesson4.processes import Order, family_of
+from tests.lesson4.races import Once, search
 from tests.lesson4.shares import begin_all
 from tests.lesson4.support import (
     INTERRUPTS,
     NEW,
     PREEMPTED,
+    TIMER,
     WOKEN,
     YIELDED,
-    Threads,
     fail,
-    interrupt,
-    run_programs,
-    threads,
 )
 from tests.lesson4.waiting import say
+from tests.support.met import Met
 
-CLOCK = "tests/lesson4/hidden/clock.c"
-USER_CODE, KERNEL_CODE = 0x1B, 0x08
 SERVICE = re.compile(r"^pic[01]: .*isr=(\w+)", re.MULTILINE)
 LONGEST = 1000  # instructions of a thread that mixes
-GENERAL = ("eax", "ecx", "edx", "ebx", "ebp", "esi", "edi", "eip")
+MIXED = ("eax", "ebx", "edx", "esi", "edi", "ebp")
+REGISTERS = (*MIXED, "ecx", "eip")
+FLAGS = 2  # always set
 STATUS_FLAGS = 0x8D5
 
 
@@ -141,6 +143,13 @@ def test_preempt_count(lab):
     assert found == [1, 2, 3], "another thread was due, and did not run at the last preempt_enable"
 
 
+CASES = (
+    *("a new task comes", "a task is woken", "in a turn all come from another class"),
+    *("one leaves the queue", "a turn ends and goes on", "a turn is given up early"),
+    *("who yields is queued", "who is pre-empted is queued", "one sleeps in its turn"),
+)
+
+
 class Robin:
     """Round robin as it should be, in steps that fit each other, and what comes of each."""
 
@@ -150,6 +159,7 @@ class Robin:
         self.queue: list[int] = []
         self.asleep = list(range(1, 5))
         self.steps: list[tuple[int, int, int]] = []
+        self.met = Met(*CASES)
         self.wanted: list[int] = []
 
     def add(self, step: int, number: int, value: int = 0) -> int:
@@ -166,6 +176,8 @@ class Robin:
         elif step == TICK:
             self.left[number] -= 1
             result = int(self.left[number] == 0)
+            if result:
+                self.met("a turn ends and goes on")
             self.left[number] = self.left[number] or self.quantum
         self.steps.append((step, number, value))
         self.wanted.append(result)
@@ -175,6 +187,7 @@ class Robin:
         """One that has slept competes, or a new one."""
         number = self.asleep.pop(0)
         is_new = number not in self.left or self.seeded.random() < 0.2
+        self.met("a new task comes" if is_new else "a task is woken")
         if is_new:
             self.add(JOIN, number)
         self.add(ENQUEUE, number, NEW if is_new else WOKEN)
@@ -189,14 +202,21 @@ class Robin:
             if self.asleep and kind < 0.2:
                 self.wake()
             elif kind < 0.25:
+                self.met("in a turn all come from another class")
                 self.add(JOIN, number)
             elif self.queue and kind < 0.3:
+                self.met("one leaves the queue")
                 self.asleep.append(self.seeded.choice(self.queue))
                 self.add(DEQUEUE, self.asleep[-1])
+        if 0 < self.left[number] < self.quantum:
+            self.met("a turn is given up early")
         if self.seeded.random() < 0.3:
+            self.met("one sleeps in its turn")
             self.asleep.append(number)
         else:
-            self.add(ENQUEUE, number, self.seeded.choice((YIELDED, PREEMPTED)))
+            reason = self.seeded.choice((YIELDED, PREEMPTED))
+            self.met(f"who {'yields' if reason == YIELDED else 'is pre-empted'} is queued")
+            self.add(ENQUEUE, number, reason)
 
     def check(self, lab) -> None:
         """Makes the steps, and compares what comes of each."""
@@ -212,10 +232,11 @@ def test_class_by_itself(lab):
     begins a whole turn of its own."""
     seeded = random.Random(lab.seed)
     robin = Robin(seeded, seeded.randrange(3, 7))
-    while len(robin.steps) < 600:
+    while len(robin.steps) < 600 or (robin.met.lacks() and len(robin.steps) < 2400):
         while not robin.queue or (robin.asleep and seeded.random() < 0.3):
             robin.wake()
         robin.turn()
+    robin.met.require()
     robin.check(lab)
 
 
@@ -286,93 +307,87 @@ def test_end_of_interrupt_comes_first(lab):
 @pytest.mark.exercise("4.2", points=3)
 def test_programs_in_ring_3(lab):
     """Programs that calculate in every register and flag, ESP and DF among them: together they get
-    the results that each gets alone."""
-    seeded = random.Random(lab.seed)
-    seeds = [seeded.randrange(1 << 20) * 2 + odd for odd in (0, 1, 1, 0)]
+    the results that each gets alone, where no interrupt comes."""
     rounds = 300_000 if lab.mode == "icount" else 100_000
-    source = "tests/lesson4/hidden/mix.c"
-    quantum = ("-fw_cfg", "name=opt/org.apprentice/quantum,string=1")
-    alone = [f"{rounds} {seed}" for seed in seeds]
-    together = f"{rounds} {' '.join(map(str, seeds))}"
-    lines = run_programs(lab, source, *alone, together, options=quantum)
-    count = len(seeds)
-    assert len(lines) == 2 * count, f"{2 * count} results were to be printed: {lines}"
-    assert [int(line.split()[0]) for line in lines[:count]] == seeds
-    assert sorted(lines[count:]) == sorted(lines[:count]), "an interrupted calculation went wrong"
+    log, ended = lab.scratch / "interrupts", 0
+    options = ("-fw_cfg", "name=opt/org.apprentice/quantum,string=1", "-d", "int", "-D", str(log))
+    with family_of(lab, *options) as family:
+        places: list[int] = []
+
+        def calculate(order: Order):
+            nonlocal ended
+            places.append(family.guest.dump()["CR3"])
+            yield order
+            ended += 1
+            yield from family.leave()
+
+        def main():
+            orders = [family.mix(rounds, direction) for direction in (False, True, True, False)]
+            for order in orders:
+                yield from family.fork(lambda order=order: calculate(order))
+            for _ in orders:
+                yield from family.wait()
+
+        family.play(main())
+    assert ended == 4
+    traps = recorded_traps(log.read_text(errors="replace"))
+    ticks = [each.registers for each in traps if each.vector == TIMER and each.ring == 3]
+    own = [each["CR3"] for each in ticks if MIX_3 <= each["EIP"] < MIX_3_END]
+    assert set(own) == set(places), "not each of the programs was interrupted in its calculation"
+    changes = sum(one != other for one, other in pairwise(own))
+    assert changes > 4, f"of {len(own)} ticks {changes} found another program than the one before"
 
 
 # ---- instruction by instruction -----------------------------------------------------------------
 
 
-class Mixers:
-    """Threads that are run one instruction at a time, with a tick wherever the test wants one."""
-
-    def __init__(self, run: Threads) -> None:
-        self.run, self.guest = run, run.guest
-        self.start, self.end = run.address("mix_loop"), run.address("mix_end")
-        self.homes: dict[int, int] = {}
-        self.history: dict[int, list[tuple]] = defaultdict(list)
-
-    def to_loop(self, *places: int) -> None:
-        """Runs to where a thread begins its loop, or to one of the places."""
-        self.guest.run_to(self.start, *places, goal="a thread that was interrupted")
-
-    def steps(self, count: int) -> bool:
-        """Executes so many instructions of the loop, and notes all registers before each. False if
-        the thread has come to its end."""
-        for _ in range(count):
-            registers = self.guest.registers()
-            if registers["eip"] == self.end:
-                return False
-            thread = registers["esp"] & ~0x3FFF
-            self.homes.setdefault(thread, registers["esp"])
-            state = (
-                *(registers[name] for name in GENERAL),
-                registers["esp"] - self.homes[thread],
-                registers["eflags"] & STATUS_FLAGS,
-            )
-            self.history[thread].append(state)
-            self.guest.step()
-        return self.guest.registers()["eip"] != self.end
-
-
-def alone(lab, values: list[int]) -> list[tuple]:
-    """The states of one thread that nobody interrupts."""
-    with threads(lab, CLOCK, "mixers", *values, 1) as run:
-        mixers = Mixers(run)
-        mixers.to_loop()
-        mixers.steps(LONGEST)
-    (history,) = mixers.history.values()
-    return history
+def states(seen: list[dict[str, int]]) -> list[tuple[int, ...]]:
+    """All registers and status flags before each instruction; ESP as a distance."""
+    home = seen[0]["esp"]
+    return [
+        (*(each[name] for name in REGISTERS), each["esp"] - home, each["eflags"] & STATUS_FLAGS)
+        for each in seen
+    ]
 
 
 @pytest.mark.exercise("4.2", points=3)
 def test_single_steps(lab):
     """Three threads with a tick after every few instructions: each has the registers and flags that
     it has alone, at each instruction."""
-    seeded = random.Random(lab.seed)
-    rounds = 4
-    questions = [[*(seeded.getrandbits(32) for _ in range(5)), rounds, seeded.getrandbits(32)]
-                 for _ in range(3)]  # fmt: skip
-    expected = [alone(lab, values) for values in questions]
-    words = [word for values in questions for word in (*values, 1)]
-    with threads(lab, CLOCK, "mixers", *words) as run:
-        mixers = Mixers(run)
-        interrupted: set[int] = set()
-        ended = ticks = 0
-        while ended < len(questions):
-            mixers.to_loop(*interrupted)
-            if mixers.steps(seeded.randrange(1, 6)):
-                interrupted.add(interrupt(run.guest))
-                ticks += 1
-            else:
-                ended += 1
+    seeded, rounds = random.Random(lab.seed), 4
+    begins = [
+        {name: seeded.getrandbits(32) for name in MIXED} | {"ecx": rounds, "eip": MIX}
+        for _ in range(3)
+    ]
+    histories: list[list[dict[str, int]]] = [[], [], []]
+    ticks = 0
+    with played(lab) as play:
+
+        def alone(begin: dict[str, int]) -> list[tuple[int, ...]]:
+            seen: list[dict[str, int]] = []
+            before = play.guest.registers()
+            play.mixed(before | begin | {"eflags": FLAGS}, LONGEST, seen)
+            play.guest.put(before)
+            return states(seen)
+
+        def mix(number: int):
+            nonlocal ticks
+            seen, begin = histories[number], begins[number] | {"eflags": FLAGS | INTERRUPTS}
+            while not (yield Mixing(seeded.randrange(1, 6), seen, begin)):
+                begin, ticks = None, ticks + 1
+
+        def main():
+            play.quiet()
+            play.set_word("sched_quantum", 1)
+            yield from play.begin_all(*((mix, number) for number in range(3)))
+            yield from play.await_ends()
+
+        expected = [alone(begin) for begin in begins]
+        play.run(main())
     assert ticks > 10
-    found = list(mixers.history.values())
-    assert len(found) == 3
-    for history in found:
-        if history not in expected:
-            step = max(first_difference(history, each) for each in expected)
+    for history, wanted in zip(map(states, histories), expected, strict=True):
+        if history != wanted:
+            step = first_difference(history, wanted)
             fail(f"a thread's registers differ from its own run alone, from step {step} on")
 
 
@@ -381,16 +396,38 @@ def first_difference(one: list[tuple], other: list[tuple]) -> int:
     return next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), len(one))
 
 
+def end_of_holding(play: Play) -> Once:
+    """A thread that has disabled pre-emption loses the processor at the end of that."""
+    ran = early = late = 0
+
+    def run(_argument: int) -> Played:
+        nonlocal ran
+        ran += 1
+        yield from ()
+
+    def hold(_argument: int) -> Played:
+        nonlocal early, late
+        play.preempt_disable()
+        yield from play.begin_all((run, 0), (run, 0))
+        yield Tick()
+        early = ran
+        yield "preempt_enable"
+        late = ran
+
+    def once() -> Played:
+        nonlocal ran, early, late
+        ran = early = late = 0
+        yield from play.begin(hold)
+        yield [("yield",)] * 12
+        if early:
+            return "another thread runs before preempt_enable"
+        return "" if late else "no other thread runs when preempt_enable returns"
+
+    return once
+
+
 @pytest.mark.exercise("4.2", points=1, once=True)
 def test_tick_anywhere(lab):
     """A tick that comes while pre-emption is disabled has its effect at the end of that, wherever
     another one comes."""
-    search(
-        lab,
-        "4.2",
-        "end_of_holding",
-        {
-            1: "no other thread runs when preempt_enable returns",
-            2: "another thread runs before preempt_enable",
-        },
-    )
+    search(lab, "4.2", end_of_holding)

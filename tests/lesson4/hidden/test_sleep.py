@@ -9,7 +9,8 @@ import pytest
 
 from tests.lesson4.layout import layout
 from tests.lesson4.played import played
-from tests.lesson4.search import search
+from tests.lesson4.races import search
+from tests.lesson4.sleep_races import RACES
 from tests.lesson4.support import signed
 from tests.lesson4.waiting import ETIMEDOUT, QUEUE, SECOND, SEMAPHORE, TICK_US, halves, say
 from tests.support.met import Met
@@ -242,22 +243,9 @@ def test_stubborn_sleeper(lab):
     check_late("msleep(80), of a task that was woken meanwhile,", late[0])
 
 
-LOST = "the wake-up is lost: a thread sleeps for ever"
-RACES = {
-    "wake_up_in_interrupt": {1: LOST, 2: "the semaphore has another count than it should"},
-    "wake_up_by_thread": {1: LOST, 2: "the semaphore has another count than it should"},
-    "units_in_interrupt": {2: "a unit of the semaphore is lost, or made from nothing"},
-    "units_of_threads": {1: LOST, 2: "a unit of the semaphore is lost, or made from nothing"},
-    "event_in_interrupt": {1: LOST, 2: "a waiter is left in the queue"},
-    "queues_of_threads": {2: "the queue's list is broken"},
-    "timers_of_threads": {2: "the list of timers is broken"},
-    "short_sleep": {1: "msleep(1) does not end", 2: "msleep(1) ends too early"},
-}
-
-
 @pytest.mark.exercise("4.3", points=4, once=True)
 @pytest.mark.parametrize("race", RACES)
 def test_tick_anywhere(lab, race):
     """Threads wait for each other, and for the tick itself, which comes before each instruction of
     the exercise in turn."""
-    assert search(lab, "4.3", race, RACES[race]), "interrupts are never on"
+    assert search(lab, "4.3", RACES[race]), "interrupts are never on"

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.lesson4.support import pairs, threads
+from tests.lesson4.played import Busy, played
+from tests.lesson4.shares import comes_late, gains, shares
 from tests.support.told import Usual, expect, fail, require, told
 
-FAIR = "tests/lesson4/threads/fair.c"
 COMMON = (
     Usual(
         "for ever", "no turn ends: charge adds nothing to the virtual time, or tick is never true"
@@ -19,6 +19,7 @@ COMMON = (
 )
 HINT = "make hint EX=4.6"
 ALONE, TOGETHER = 30, 20  # ticks
+A_TURN, LONG = 20_000, 4  # instructions; the thread whose turns are as long as four
 
 
 @pytest.mark.exercise("4.6", points=1, gate=True)
@@ -28,15 +29,37 @@ def test_equal_threads_take_turns(lab):
         *COMMON,
         "enqueue does not keep the queue in the order of virtual times, or charge adds nothing",
     )
-    with told(usually, HINT), threads(lab, FAIR, "in_turn") as run:
-        found = run.answers()
+    with told(usually, HINT):
+        found = in_turn(lab, 1, 2, 3)
         counts = [found.count(number) for number in (1, 2, 3)]
         expect("how often three equal threads ran", counts, [3, 3, 3])
         expect("which of them ran in the first round", sorted(found[:3]), [1, 2, 3])
-    with told(usually, HINT), threads(lab, FAIR, "long_turns") as run:
-        found = run.answers()
+    with told(usually, HINT):
+        found = in_turn(lab, LONG, 2, 3)
         what = "turns of thread 4, which uses four times as much, before threads 2 and 3 have ended"
-        expect(what, found[:7].count(4), 1)
+        expect(what, found[:7].count(LONG), 1)
+
+
+def in_turn(lab, *numbers: int) -> list[int]:
+    """Threads that use the processor and yield, three times: who ran, one after the other."""
+    found: list[int] = []
+    with played(lab) as play:
+
+        def turn(number: int):
+            for _ in range(3):
+                found.append(number)
+                yield Busy((4 if number == LONG else 1) * A_TURN)
+                yield "yield"
+
+        def main():
+            play.quiet()
+            yield from play.use("fair")
+            for number in numbers:
+                yield from play.begin(turn, number)
+            yield from play.await_ends()
+
+        play.run(main())
+    return found
 
 
 @pytest.mark.exercise("4.6", points=1, gate=True)
@@ -49,8 +72,8 @@ def test_nice_threads_get_less(lab):
         ),
         "charge adds cycles * weight / WEIGHT_0 in place of cycles * WEIGHT_0 / weight",
     )
-    with told(usually, HINT), threads(lab, FAIR, "shares", 2, 40, 0, 5) as run:
-        plain, nice = pairs(run.answers())
+    with told(usually, HINT):
+        plain, nice = shares(lab, 0, 5, ticks=40)
         share = round(100 * nice / (plain + nice)) if plain + nice else 0
         what = "the share of niceness 5 against niceness 0: expected about 25 percent"
         require(0 < nice < plain, f"{what}, seen {share} percent")
@@ -63,8 +86,8 @@ def test_a_new_thread(lab):
         *COMMON,
         "join sets the virtual time to 0 in place of minimum: the new task has had far less",
     )
-    with told(usually, HINT), threads(lab, FAIR, "newcomer", ALONE, TOGETHER) as run:
-        old, young = run.answers()
+    with told(usually, HINT):
+        old, young = gains(lab, 1, comes_late, ALONE, TOGETHER)
         share = round(100 * old / (old + young)) if old + young else 0
         if not 30 <= share <= 70:
             fail(

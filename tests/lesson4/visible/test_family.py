@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.lesson4.support import said_by_programs
+from tests.lesson4.processes import GETPID, OWN, STACK, Family, Played, family_of
 from tests.support.told import Usual, expect, fail, told
 
-CHILDREN = "tests/lesson4/programs/children.c"
 ECHILD = 10
 MANY = 20
 COMMON = (
@@ -51,14 +50,24 @@ def test_fork_and_wait(lab):
         Usual("exit code", "process_exit does not keep its status for the parent"),
         "the child's registers are not a copy of its parent's",
     )
-    with told(usually, IN_GDB):
-        said = said_by_programs(lab, CHILDREN, "family 41 7")
-        if "child" not in said:
-            fail(f"no word of the child after fork; the parent said {said}")
-        expect("what fork returns in the child", said["fork-in-child"], 0)
-        expect("whether fork returns the child's pid in the parent", said.get("fork-in-parent"), 1)
-        expect("whether waitpid returns the child's pid", said.get("waited"), 1)
-        expect("the exit code of a child that called exit(7)", said.get("code"), 7)
+    born: list[int] = []
+    with told(usually, IN_GDB), family_of(lab) as family:
+
+        def child():
+            born.append((yield (GETPID,)))
+            yield from family.leave(7)
+
+        def main():
+            pid = yield from family.fork(child)
+            waited, status = yield from family.wait(pid)
+            if not born:
+                fail(f"the child does not run after fork, which returned {pid} in the parent")
+            expect("what fork returns in the child", family.results_in_children[0], 0)
+            expect("what fork returns in the parent: the child's pid", pid, born[0])
+            expect("what waitpid returns: the child's pid", waited, born[0])
+            expect("the exit code of a child that called exit(7)", status >> 8, 7)
+
+        family.play(main())
 
 
 @pytest.mark.exercise("4.5", points=1, gate=True)
@@ -66,15 +75,41 @@ def test_own_memory(lab):
     """What parent and child write after the fork, the other one does not see."""
     usually = (
         *COMMON,
-        Usual("exit code is 0", "process_exit does not keep its status for the parent"),
+        Usual("seen 0", "process_exit does not keep its status for the parent"),
         "the child has its parent's space in place of a copy (space_copy)",
     )
-    with told(usually, "make hint EX=4.5"):
-        said = said_by_programs(lab, CHILDREN, "memory 1000 2000")
-        sees = {3: "its own memory", 4: "what its parent wrote after the fork"}
-        child = sees.get(said.get("child"), f"nothing: its exit code is {said.get('child')}")
-        expect("what the child sees", child, sees[3])
-        expect("two variables to which the parent wrote 2, added up", said.get("parent"), 4)
+    seen: list[list[int]] = []
+    with told(usually, "make hint EX=4.5"), family_of(lab) as family:
+
+        def child():
+            yield from family.rest()
+            seen.append(read(family))
+            write(family, 1)
+            yield from family.leave(3)
+
+        def main():
+            write(family, 1000)
+            pid = yield from family.fork(child)
+            write(family, 2)
+            _, status = yield from family.wait(pid)
+            expect("the exit code of the child", status >> 8, 3)
+            seen.append(read(family))
+
+        family.play(main())
+        what = "two variables to which the parent wrote 1000 before the fork, and 2 after it"
+        expect(f"{what}, in the child", seen[0], [1000, 1000])
+        expect("two variables to which the parent wrote 2, and then the child 1", seen[1], [2, 2])
+
+
+def write(family: Family, value: int) -> None:
+    """To memory of a program: where its data are, and its stack."""
+    for place in (OWN, STACK):
+        family.set_words(place, value)
+
+
+def read(family: Family) -> list[int]:
+    """What is there."""
+    return [family.word(place) for place in (OWN, STACK)]
 
 
 @pytest.mark.exercise("4.5", points=1)
@@ -82,9 +117,21 @@ def test_zombies_go(lab):
     """A child that was waited for is gone: for the next wait, and from the kernel's tasks."""
     usually = (*COMMON, "a zombie whose status was given to its parent is not reaped")
     then = "make LESSON=4 run SCRIPT='run /bin/sh -c ls; threads'"
-    with told(usually, then):
-        said = said_by_programs(lab, CHILDREN, "family 41 7", f"many {MANY}")
-        what = f"a second wait, without children (ECHILD is {ECHILD})"
-        expect(what, said.get("again"), -ECHILD)
-        expect("children, one after the other, each waited for", said.get("children"), MANY)
-        expect("tasks at the end: the prompt's thread alone, and no zombie", said["tasks"], 1)
+    with told(usually, then), family_of(lab) as family:
+
+        def main() -> Played:
+            tasks = family.tasks()
+            yield from family.fork(family.leave)
+            yield from family.wait()
+            again, _ = yield from family.wait()
+            what = f"a second wait, without children (ECHILD is {ECHILD})"
+            expect(what, again, -ECHILD)
+            count = 0
+            for _ in range(MANY):
+                pid = yield from family.fork(family.leave)
+                count += (yield from family.wait(pid))[0] == pid
+            expect("children, one after the other, each waited for", count, MANY)
+            left = family.tasks() - tasks
+            expect("tasks more than before the first fork: no zombie", left, 0)
+
+        family.play(main())

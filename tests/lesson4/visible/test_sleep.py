@@ -9,13 +9,23 @@ from __future__ import annotations
 
 import pytest
 
-from tests.lesson4.support import Threads, threads
+from tests.lesson4.layout import layout
+from tests.lesson4.played import Play, played
+from tests.lesson4.waiting import (
+    ETIMEDOUT,
+    FOREVER,
+    QUEUE,
+    SEMAPHORE,
+    TICK_US,
+    Waiters,
+    down_and_say,
+    halves,
+)
 from tests.support.told import Usual, expect, fail, require, told
 
-SLEEP = "tests/lesson4/threads/sleep.c"
-TICK = 10_000  # microseconds
+TICK_NS = 1000 * TICK_US
 TIMERS_AT_MOST = 16
-TIMED_OUT = 2**32 - 110  # -ETIMEDOUT, as the guest answers it
+TIMED_OUT = 2**32 - ETIMEDOUT  # as EAX has it
 STACKS = 0xF8000000  # mm/kernel_stack.c: all above are stacks
 
 
@@ -31,10 +41,20 @@ def test_msleep(lab):
         Usual("too late", "timers_expire leaves a timer in the list although it is due"),
         "no timer wakes the task: sleep() starts one, and tick() calls timers_expire",
     )
-    with told(usually, "make hint EX=4.3"), threads(lab, SLEEP, "a_short_sleep", 50) as run:
-        (microseconds,) = run.answers()
+    slept: list[float] = []
+    with told(usually, "make hint EX=4.3"), played(lab) as play:
+
+        def main():
+            play.fine_clock()
+            for _ in range(2):
+                start = play.clock()
+                yield "msleep", 50
+                slept.append(TICK_US * play.ticks_since(start))
+
+        play.run(main())
+        microseconds = round(slept[1])
         seen = f"msleep(50): expected 50 to 80 ms, seen {microseconds / 1000:g} ms"
-        require(microseconds >= 50_000, f"{seen}: too early")
+        require(microseconds >= 49_990, f"{seen}: too early")
         require(microseconds < 80_000, f"{seen}: too late")
 
 
@@ -53,21 +73,65 @@ def test_semaphore(lab):
         "semaphore_down does not look again after its sleep",
     )
     then = "make replay TEST=test_semaphore, then: continue, Ctrl-C, waiting"
-    with told(usually, then), threads(lab, SLEEP, "hand_over") as run:
-        *found, passed = run.answers()
+    with told(usually, then), played(lab) as play:
+        found, passed = hand_over(play)
         expect(
             "thread 9 is to run after each of 0, 1 and 2; they ran as", found, [0, 9, 1, 9, 2, 9]
         )
-        expect("how many of two threads semaphore_down lets go on, with no unit there", passed, 0)
+        what = "how many of two threads semaphore_down lets go on, with no unit there"
+        expect(what, len(passed), 0)
+
+
+def hand_over(play: Play) -> tuple[list[int], list[int]]:
+    """Who ran, one after the other; and which of two threads got a unit that is not there."""
+    found: list[int] = []
+    passed: list[int] = []
+    semaphore, done = play.zeroed(SEMAPHORE), play.zeroed(SEMAPHORE)
+
+    def pass_on(number: int):
+        for _ in range(3):
+            yield "semaphore_down", semaphore
+            found.append(number)
+            yield "semaphore_up", done
+
+    def main():
+        play.fine_clock()
+        yield from play.begin(pass_on, 9)
+        for number in range(3):
+            found.append(number)
+            yield [("semaphore_up", semaphore), ("semaphore_down", done)]
+        yield from play.await_ends()
+        for number in range(2):
+            yield from play.begin(down_and_say(semaphore, passed), number)
+        yield [("yield",)] * 4
+
+    play.run(main())
+    return found, passed
 
 
 @pytest.mark.exercise("4.3", points=1)
 def test_woken_before_the_sleep(lab):
     """A wake-up that comes after wait_join and before wait_any is not lost."""
     usually = "wait_any sleeps without looking at is_woken of its waiters: a lost wake-up"
-    with told(usually, "make hint EX=4.3"), threads(lab, SLEEP, "woken_before_the_sleep") as run:
-        (microseconds,) = run.answers()
-        if microseconds > TICK:
+    with told(usually, "make hint EX=4.3"), played(lab) as play:
+        waiters = Waiters(play, 1)
+        slept: list[float] = []
+
+        def main():
+            play.fine_clock()
+            play.interrupts(False)
+            deadline, start = (yield from play.time()) + 20 * TICK_NS, play.clock()
+            yield [
+                ("wait_join", waiters.queue, waiters[0]),
+                ("wait_wake", waiters.queue),
+                ("wait_any", waiters[0], 1, *halves(deadline)),
+                ("wait_leave", waiters[0]),
+            ]
+            slept.append(TICK_US * play.ticks_since(start))
+
+        play.run(main())
+        microseconds = round(slept[0])
+        if microseconds > TICK_US:
             fail(
                 "wait_any of a task that was woken after wait_join: expected no sleep, seen "
                 f"{microseconds / 1000:g} ms, up to its deadline"
@@ -81,11 +145,29 @@ def test_woken_before_the_deadline(lab):
         Usual("WAIT_FOREVER", "wait_any takes WAIT_FOREVER for a time, which has passed"),
         "sleep() does not call timer_cancel after sched_sleep",
     )
-    with told(usually, "make hint EX=4.3"), threads(lab, SLEEP, "woken_early") as run:
-        (result,) = run.answers()
+    with told(usually, "make hint EX=4.3"), played(lab) as play:
+        queue = play.zeroed(QUEUE)
+        results: list[int] = []
+
+        def wake(_argument: int):
+            yield "wait_wake", queue
+
+        def main():
+            play.fine_clock()
+            for ticks in (None, 50):
+                yield from play.begin(wake)
+                play.interrupts(False)
+                deadline = FOREVER
+                if ticks:
+                    deadline = halves((yield from play.time()) + ticks * TICK_NS)
+                results.append((yield "wait_sleep_until", queue, *deadline))
+                play.interrupts(True)
+
+        play.run(main())
+        result = results[0]
         seen = "-ETIMEDOUT" if result == TIMED_OUT else result
         expect("wait_sleep_until(&queue, WAIT_FOREVER) of a task that is woken later", seen, 0)
-        left = [each for each in running_timers(run) if each >= STACKS]
+        left = [each for each in running_timers(play) if each >= STACKS]
         if left:
             fail(
                 "timers of a task that was woken before its deadline: expected none, seen one that "
@@ -94,14 +176,14 @@ def test_woken_before_the_deadline(lab):
             )
 
 
-def running_timers(run: Threads) -> list[int]:
+def running_timers(play: Play) -> list[int]:
     """The addresses of the timers in the kernel's list; a list that is damaged ends somewhere."""
-    head = run.guest.address("timers")
+    head = play.guest.address("timers")
     found: list[int] = []
-    at = run.guest.read_word(head)
+    at = play.guest.read_word(head)
     while at != head and len(found) < TIMERS_AT_MOST:
         found.append(at)
-        at = run.guest.read_word(at)
+        at = play.guest.read_word(at)
     return found
 
 
@@ -114,14 +196,47 @@ def test_timer_in_the_past(lab):
         "timers_expire goes on until no timer is due: with this one it would never end",
     )
     with told(usually, "read timer_start in kernel/task/timer.h"):
-        with threads(lab, SLEEP, "timer_in_the_past") as run:
-            first, both, rung = run.answers()
+        with played(lab) as play:
+            first, both, due = timers_that_ring(play)
         expect(
             "calls of a timer that always starts itself for a time in the past, at one tick",
             first,
             1,
         )
         expect("calls of it after two ticks", both, 2)
-        due = {0: "neither", 1: "the earlier", 2: "the later"}.get(rung, "both")
         what = "which of two timers is called when the earlier one, started last, is due"
         expect(what, due, "the earlier")
+
+
+def timers_that_ring(play: Play) -> tuple[int, int, str]:
+    """How often a timer is called that starts itself again for a time that has passed: at a tick,
+    and at two. And which of two others are called when the one is due that was started last."""
+    again, later, earlier = (play.zeroed(layout("timer", "in_order")["size"]) for _ in range(3))
+    calls: list[int] = []
+    rung: list[int] = []
+    seen: list[int] = []
+
+    def once_more(timer: int):
+        calls.append(timer)
+        if len(calls) < 100:
+            yield "timer_start", timer, 60, 0, play.function(once_more)
+
+    def ring(timer: int):
+        rung.append(timer)
+        yield from ()
+
+    def main():
+        play.quiet()
+        play.interrupts(False)
+        yield "timer_start", again, 50, 0, play.function(once_more)
+        for now in (100, 200):
+            yield "timers_expire", now, 0
+            seen.append(len(calls))
+        yield "timer_start", later, 400, 0, play.function(ring)
+        yield "timer_start", earlier, 300, 0, play.function(ring)
+        yield "timers_expire", 350, 0
+
+    play.run(main())
+    names = {earlier: "the earlier", later: "the later"}
+    which = " and ".join(names.get(each, "a third") for each in rung)
+    return seen[0], seen[1], which or "neither"

@@ -10,10 +10,10 @@ import struct
 
 import pytest
 
-from tests.lesson4.support import Threads, threads
+from tests.lesson4.played import Play, played
+from tests.lesson4.turns import turn
 from tests.support.told import Usual, expect, told
 
-TURNS = "tests/lesson4/threads/turns.c"
 COMMON = (
     Usual(
         "(?s)panicked.*where: (?:switch_to|thread_begin).*its prompt",
@@ -54,15 +54,24 @@ def test_two_threads_take_turns(lab):
         ),
         "a register is not kept over switch_to, or the forged frame has EBX and ESI exchanged",
     )
-    with told(usually, IN_GDB), threads(lab, TURNS, "take_turns", 2, 3, 7, 8) as run:
-        expect("threads 7 and 8 yield to each other, and ran as", run.answers(), [7, 8, 7, 8, 7, 8])
-        switch_between_stacks(run)
+    found: list[int] = []
+    with told(usually, IN_GDB), played(lab) as play:
+
+        def main():
+            play.quiet()
+            for number in (7, 8):
+                yield from play.begin(turn(found, 3), number)
+            yield from play.await_ends()
+
+        play.run(main())
+        expect("threads 7 and 8 yield to each other, and ran as", found, [7, 8, 7, 8, 7, 8])
+        switch_between_stacks(play)
 
 
-def switch_between_stacks(run: Threads) -> None:
+def switch_between_stacks(play: Play) -> None:
     """Each of these stacks has its own number in the words that switch_to pops; the first is the
     one to switch to, and registers of the caller point to the others."""
-    guest, resume = run.guest, run.address("busy")
+    guest, resume = play.guest, play.function(play.spin)
     base = guest.registers()["esp"] - 0x800
     stacks = [base + 0x40 * number for number in range(5)]
     for number, place in enumerate(stacks):
@@ -81,6 +90,19 @@ def test_threads_end(lab):
         *COMMON,
         "thread_begin does not call what is in EDI (kthread_exit) after the function's return",
     )
-    with told(usually, IN_GDB), threads(lab, TURNS, "end_and_go_on") as run:
-        ran = run.answers()[:3]
-        expect("threads 1 and 3 return, 2 calls kthread_exit; they ran as", ran, [1, 2, 3])
+    ran: list[int] = []
+    with told(usually, IN_GDB), played(lab) as play:
+
+        def end(number: int):
+            ran.append(number)
+            if number == 2:
+                yield "kthread_exit"
+
+        def main():
+            play.quiet()
+            for number in (1, 2, 3):
+                yield from play.begin(end, number)
+            yield [("yield",)] * 10
+
+        play.run(main())
+        expect("threads 1 and 3 return, 2 calls kthread_exit; they ran as", ran[:3], [1, 2, 3])

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "tests/lesson4/threads/thread_test.h"
+#include "tests/lesson5/memory/code.h"
 
 #include "mm/audit.h"
 #include "mm/page.h"
