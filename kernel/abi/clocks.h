@@ -27,10 +27,6 @@ struct linux_timeval {
 	int32_t microseconds;
 };
 
-struct linux_interval_timer {
-	struct linux_timeval interval, value;
-};
-
 struct linux_usage {
 	struct linux_timeval user, system;
 	int32_t largest_size, sizes[3], minor_faults, major_faults, swaps;

@@ -26,8 +26,10 @@
 #define AT_ONCE		  4u /* a stream gets up to 2^4 pages of vectors in one piece: a pipe's */
 #define VECTOR_ORDER	  1u /* pages for VECTORS_MAX of them */
 
-/* ---- vectors ---- */
+/* ---- files without a name ---- */
 
+/* Without a file the object goes back to the pool here. From then on it is the file's, whose
+ * release operation gives it back. */
 struct file *file_of_pool(struct anonymous *kind, const struct file_ops *ops, struct pool *pool,
 			  uint32_t flags)
 {
@@ -50,15 +52,21 @@ int descriptor_of_pool(struct anonymous *kind, const struct file_ops *ops, struc
 	return descriptor_add(file, flags);
 }
 
+/* ---- vectors ---- */
+
 /* What moves some bytes between a file and memory, at an offset that it may ignore. */
 typedef int transfer_call(struct file *file, struct buffer *buffer, uint64_t offset);
 
+/* A short list is on the stack, and a list that was never fetched is none: both need nothing. */
 void vectors_release(struct vectors *vectors)
 {
 	if (vectors->list && vectors->list != vectors->few)
 		page_free(vectors->list, VECTOR_ORDER);
 }
 
+/* The list is copied first and checked in the copy: the program may change its own meanwhile (time
+ * of check to time of use). The order of errors is that of Linux's import_iovec (lib/iov_iter.c).
+ */
 int vectors_from_user(struct vectors *vectors, uint32_t from, uint32_t count)
 {
 	if (count > VECTORS_MAX)
@@ -117,6 +125,7 @@ static struct linux_vector *find_unaligned(const struct vectors *vectors)
 	return bits % DIRECT_UNIT ? first : NULL;
 }
 
+/* A transfer_call at the file's own offset, which file_write moves; an argument is not needed. */
 static int write_here(struct file *file, struct buffer *from, uint64_t unused)
 {
 	return file_write(file, from);
@@ -200,6 +209,8 @@ static int read_here(struct file *file, struct buffer *to, uint64_t done)
 	return file_read(file, to);
 }
 
+/* The lock of the offset is held for all pieces, so those of two tasks do not mix: POSIX.1, "Thread
+ * Interactions with Regular File Operations". */
 SYSCALL_OFFSET(145, sys_readv, "Fpd", move_vectors(file_to_read(file), frame, 0, read_here))
 SYSCALL_OFFSET(146, sys_writev, "Fpd",
 	       end_write(move_vectors(file_to_write(file), frame, 0, write_here)))
@@ -229,6 +240,8 @@ static int offset_error(const struct file *file, bool is_allowed, const struct t
 	return is_allowed ? 0 : -EBADF;
 }
 
+/* preadv and pwritev. The caller's offset is in two registers, as Linux has it for both sizes of
+ * registers (pos_from_hilo); it is looked at before the list is. */
 static int move_vectors_at(struct file *file, bool is_allowed, const struct trap_frame *frame,
 			   transfer_call *transfer)
 {
@@ -257,12 +270,8 @@ static inline __attribute__((always_inline)) int transfer_at(struct file *file, 
 	return transfer(file, &buffer, wide(frame->esi, frame->edi));
 }
 
-static inline int read_at(struct file *file, struct buffer *to, uint64_t offset)
-{
-	return file->ops->read ? file->ops->read(file, to, offset) : -EINVAL;
-}
-
-SYSCALL_FILE(180, sys_pread64, "fpdxx", transfer_at(file, file_to_read(file), frame, read_at))
+/* pread(2), pwrite(2): these leave the file's own offset alone, so they need no lock of it. */
+SYSCALL_FILE(180, sys_pread64, "fpdxx", transfer_at(file, file_to_read(file), frame, file_read_at))
 SYSCALL_FILE(181, sys_pwrite64, "fpdxx", transfer_at(file, file_to_write(file), frame, write_at))
 
 /* ---- offsets and sizes ---- */
@@ -315,7 +324,8 @@ static int truncate_file(struct file *file, int64_t size)
 SYSCALL_OPEN(93, sys_ftruncate, "fd", truncate_file(file, (int32_t)frame->ecx))
 SYSCALL_OPEN(194, sys_ftruncate64, "fxx", truncate_file(file, wide(frame->ecx, frame->edx)))
 
-/* It cannot fail: who wants to know calls fsync. */
+/* sync(2) has no result that says what failed: who wants to know calls fsync. Unlike what POSIX
+ * asks at least, it returns after everything is written. */
 SYSCALL(36, sys_sync, "", (vfs_sync(), 0))
 
 /* What is in memory has nothing to write back; but only a file system's files could. */
@@ -360,7 +370,8 @@ SYSCALL_OPEN(225, sys_readahead, "fxxd",
 
 /* ---- ioctl ---- */
 
-/* FIONBIO and FIOASYNC: a flag of fcntl's, set by another call. */
+/* FIONBIO and FIOASYNC: a flag of fcntl's, set by another call. Nothing signals a file's owner for
+ * it (kernel/linux/MISSING.md); it is told again. */
 static int set_flag(struct file *file, uint32_t flag, uint32_t address)
 {
 	uint32_t wanted;

@@ -2,9 +2,9 @@
  * Shared by the calls for files. A call names a file in one of three ways, and all three lead to an
  * inode:
  *
- *	a path			inode_at, call_at	stat, chmod; those that end in "at"
- *	an open file		call_file		fstat, fchmod
- *	a file that it reads	SYSCALL_OFFSET ...	kernel/linux/call.h
+ *	a path			SYSCALL_INODE		stat, chmod; those that end in "at"
+ *	an open file		SYSCALL_OPEN ...	fchmod, fsync: kernel/linux/call.h
+ *	either, or a link	SYSCALL_INODES		stat, lstat, fstat
  */
 #pragma once
 
@@ -17,28 +17,41 @@
 
 #define HERE ((uint32_t)AT_FDCWD) /* as a directory's descriptor: the working directory */
 
-/* The operation of a call on an inode; the two numbers are the call's own arguments. */
-typedef int inode_call(struct inode *inode, uint32_t first, uint32_t second);
-
 /* The inode at a path, with a reference; flags are AT_SYMLINK_NOFOLLOW, AT_EMPTY_PATH, and those
- * that mean nothing here. -EINVAL for others. May sleep, as all three. */
+ * that mean nothing here. -EINVAL for others. May sleep. */
 int inode_at(uint32_t directory, uint32_t address, uint32_t flags, struct inode **inode);
 
-/* Do something with the inode at a path, which inode_at finds, or with an open file's: its result,
- * inode_at's error, or (NULL) -EBADF. */
-int call_at(uint32_t directory, uint32_t address, uint32_t flags, inode_call *call, uint32_t first,
-	    uint32_t second);
+/* The first arguments of inode_at. Of a call whose own first argument is a path: what that leads
+ * to, and, of a symbolic link, the link itself; of one that has a directory before the path. */
+#define OF_PATH		  HERE, frame->ebx, 0
+#define OF_LINK		  HERE, frame->ebx, AT_SYMLINK_NOFOLLOW
+#define OF_PATH_AT(flags) frame->ebx, frame->ecx, flags
 
-/* The first arguments of call_at in a call whose own first argument is a path: what that leads to,
- * and, of a symbolic link, the link itself. */
-#define PATH_OF(frame) HERE, (frame)->ebx, 0
-#define LINK_OF(frame) HERE, (frame)->ebx, AT_SYMLINK_NOFOLLOW
+/* Defines a call of the inode at a place (OF_PATH ...): its result, an expression of `inode` and of
+ * the frame's registers, or inode_at's error. The inode is held until the call ends. */
+#define SYSCALL_INODE(number, function, arguments, place, result)                                  \
+	SYSCALL_DEFINE(number, function, arguments)                                                \
+	{                                                                                          \
+		struct inode *inode CLEANUP(inode_release) = NULL;                                 \
+		int error = inode_at(place, &inode);                                               \
+                                                                                                   \
+		return error ? error : (result);                                                   \
+	}
 
-static inline int call_file(const struct file *file, inode_call *call, uint32_t first,
-			    uint32_t second)
-{
-	return file ? call(file->inode, first, second) : -EBADF;
-}
+/* The same of an open file's inode, which the file holds: -EBADF for NULL. */
+#define INODE_OF(open, result)                                                                     \
+	({                                                                                         \
+		struct inode *inode = (open) ? (open)->inode : NULL;                               \
+		inode ? (result) : -EBADF;                                                         \
+	})
+
+/* Three calls of one operation: of what a path leads to, of a symbolic link itself (its name begins
+ * with "l"), of an open file ("f"). `arguments` are the letters after the first; `open` says which
+ * files: `file`, or file_opened(file), which refuses O_PATH. */
+#define SYSCALL_INODES(number, of_link, of_file, name, arguments, open, result)                    \
+	SYSCALL_INODE(number, sys_##name, "s" arguments, OF_PATH, result)                          \
+	SYSCALL_INODE(of_link, sys_l##name, "s" arguments, OF_LINK, result)                        \
+	SYSCALL_FILE(of_file, sys_f##name, "f" arguments, INODE_OF(open, result))
 
 /* A file without a name, with zeroed private data from a pool, to which the file's release gives it
  * back. NULL without memory. */

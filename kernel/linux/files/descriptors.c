@@ -9,6 +9,7 @@
 #include "kernel/linux/files/calls.h"
 #include "kernel/process/descriptor_calls.h"
 
+/* What F_SETFL may change of an open file: fcntl(2), "File status flags". */
 #define SETTABLE	    (O_APPEND | O_NONBLOCK | O_DIRECT | O_NOATIME)
 #define CLOSE_RANGE_ON_EXEC 4u
 
@@ -36,7 +37,8 @@ SYSCALL_FILE(330, sys_dup3, "fdo",
 		 ? -EINVAL
 		 : descriptor_duplicate_to(file, frame->ecx, frame->edx))
 
-/* O_DIRECT, for a pipe that keeps writes apart, is refused. */
+/* O_DIRECT, for a pipe that keeps writes apart, is refused: pipe(2) allows that where it is not
+ * supported. */
 SYSCALL(331, sys_pipe2, "po",
 	frame->ecx & ~(O_CLOEXEC | O_NONBLOCK) ? -EINVAL
 					       : descriptors_of_pipe(frame->ebx, frame->ecx))
@@ -79,12 +81,6 @@ static int set_file_flags(struct file *file, uint32_t flags)
 	return 0;
 }
 
-/* The access mode of a file that is only a path (O_PATH) is not one that F_GETFL shows. */
-static int file_flags_of(const struct file *file)
-{
-	return file->flags & O_PATH ? file->flags & ~O_ACCMODE : file->flags;
-}
-
 /* A pipe has one size. A request for less gets more, which fcntl(2) allows. */
 static int pipe_size(const struct file *file, uint32_t wanted)
 {
@@ -104,8 +100,8 @@ int fcntl_more(struct file *file, const struct trap_frame *frame)
 		files_set_close_on_exec(current->process->files, frame->ebx,
 					frame->edx & FD_CLOEXEC);
 		return 0;
-	case F_GETFL:
-		return file_flags_of(file);
+	case F_GETFL: /* of a file that is only a path (O_PATH) without the access mode */
+		return file->flags & O_PATH ? file->flags & ~O_ACCMODE : file->flags;
 	case F_SETFL:
 		return file->flags & O_PATH ? -EBADF : set_file_flags(file, frame->edx);
 	case F_SETOWN:

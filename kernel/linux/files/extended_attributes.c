@@ -11,6 +11,7 @@
 #include "kernel/linux/files/calls.h"
 
 #define LIST_ORDER 4 /* pages: XATTR_SIZE_MAX */
+#define SET_FLAGS  (uint32_t)(XATTR_CREATE | XATTR_REPLACE)
 
 _Static_assert(PAGE_SIZE << LIST_ORDER == XATTR_SIZE_MAX, "a list fits");
 
@@ -87,8 +88,6 @@ static int set_attribute(struct inode *inode, const char *name, const struct tra
 {
 	uint32_t size = frame->esi;
 
-	if (frame->edi & ~(uint32_t)(XATTR_CREATE | XATTR_REPLACE))
-		return -EINVAL;
 	if (size > XATTR_SIZE_MAX)
 		return -E2BIG;
 	char *value CLEANUP(path_page_release) = path_page();
@@ -105,7 +104,7 @@ static int remove_attribute(struct inode *inode, const char *name, const struct 
 	return change_attribute(inode, name, NULL, 0, 0);
 }
 
-/* ---- the calls, by what names the inode ---- */
+/* ---- the calls ---- */
 
 /* -ERANGE for a name that is empty or too long. */
 static int with_name(struct inode *inode, const struct trap_frame *frame, attribute_call *call)
@@ -118,31 +117,12 @@ static int with_name(struct inode *inode, const struct trap_frame *frame, attrib
 	return length < 0 ? length : call(inode, name, frame);
 }
 
-/* The inode is held while the call sleeps. */
-static int of_path(const struct trap_frame *frame, uint32_t flags, attribute_call *call)
-{
-	struct inode *inode CLEANUP(inode_release) = NULL;
-
-	return inode_at(HERE, frame->ebx, flags, &inode) ?: with_name(inode, frame, call);
-}
-
-/* A file that is in no file system has no inode. */
-static int of_file(const struct file *file, const struct trap_frame *frame, attribute_call *call)
-{
-	return file->inode ? with_name(file->inode, frame, call) : -EOPNOTSUPP;
-}
-
-SYSCALL(226, sys_setxattr, "ssxdx", of_path(frame, 0, set_attribute))
-SYSCALL(227, sys_lsetxattr, "ssxdx", of_path(frame, AT_SYMLINK_NOFOLLOW, set_attribute))
-SYSCALL_OPEN(228, sys_fsetxattr, "fsxdx", of_file(file, frame, set_attribute))
-SYSCALL(229, sys_getxattr, "ssxd", of_path(frame, 0, get_attribute))
-SYSCALL(230, sys_lgetxattr, "ssxd", of_path(frame, AT_SYMLINK_NOFOLLOW, get_attribute))
-SYSCALL_OPEN(231, sys_fgetxattr, "fsxd", of_file(file, frame, get_attribute))
-SYSCALL(232, sys_listxattr, "sxd", call_at(PATH_OF(frame), list_attributes, frame->ecx, frame->edx))
-SYSCALL(233, sys_llistxattr, "sxd",
-	call_at(LINK_OF(frame), list_attributes, frame->ecx, frame->edx))
-SYSCALL_OPEN(234, sys_flistxattr, "fxd",
-	     file->inode ? list_attributes(file->inode, frame->ecx, frame->edx) : -EOPNOTSUPP)
-SYSCALL(235, sys_removexattr, "ss", of_path(frame, 0, remove_attribute))
-SYSCALL(236, sys_lremovexattr, "ss", of_path(frame, AT_SYMLINK_NOFOLLOW, remove_attribute))
-SYSCALL_OPEN(237, sys_fremovexattr, "fs", of_file(file, frame, remove_attribute))
+/* Flags come before all but the inode, as on Linux. */
+SYSCALL_INODES(226, 227, 228, setxattr, "sxdx", file_opened(file),
+	       frame->edi & ~SET_FLAGS ? -EINVAL : with_name(inode, frame, set_attribute))
+SYSCALL_INODES(229, 230, 231, getxattr, "sxd", file_opened(file),
+	       with_name(inode, frame, get_attribute))
+SYSCALL_INODES(232, 233, 234, listxattr, "xd", file_opened(file),
+	       list_attributes(inode, frame->ecx, frame->edx))
+SYSCALL_INODES(235, 236, 237, removexattr, "s", file_opened(file),
+	       with_name(inode, frame, remove_attribute))

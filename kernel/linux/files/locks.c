@@ -15,6 +15,7 @@
 /* fcntl's commands come in three groups of three, in this order. */
 enum lock_action { LOCK_GET, LOCK_SET, LOCK_SET_AND_WAIT };
 
+/* The first group has 32 bits for offsets; the two that came later have 64. */
 static bool is_narrow(uint32_t command)
 {
 	return command <= F_SETLKW;

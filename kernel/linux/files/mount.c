@@ -33,6 +33,8 @@
 
 #define SYNC_RANGE_FLAGS 7u /* wait before, write, wait after */
 
+/* Which accesses change a file's time is one option here (noatime); what else mount(2) says about
+ * times, or forbids programs, is taken and ignored. */
 #define IGNORED_FLAGS                                                                              \
 	(MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_NODIRATIME | MS_SILENT | MS_RELATIME |              \
 	 MS_STRICTATIME | MS_LAZYTIME)
@@ -40,26 +42,21 @@
 	(IGNORED_FLAGS | MS_RDONLY | MS_SYNCHRONOUS | MS_DIRSYNC | MS_REMOUNT | MS_NOATIME)
 
 /* mount's texts, each in a page; NULL where the program gave a null pointer. */
+enum { SOURCE, TARGET, TYPE, OPTIONS, TEXTS };
+
 struct mount_texts {
-	char *source, *target, *type, *options;
+	char *of[TEXTS];
 };
 
 static void free_texts(struct mount_texts *texts)
 {
-	path_page_release(&texts->source);
-	path_page_release(&texts->target);
-	path_page_release(&texts->type);
-	path_page_release(&texts->options);
-}
-
-static int fetch_text(uint32_t address, char **text)
-{
-	return address ? path_from_user(address, text) : 0;
+	for (unsigned i = 0; i < TEXTS; i++)
+		path_page_release(&texts->of[i]);
 }
 
 /* A null pointer is an error only where the text is needed. What is not supported is named on the
  * console, since -EINVAL has many causes here. */
-static int mount_from_texts(const struct mount_texts *texts, uint32_t flags)
+static int mount_from_texts(char *const texts[TEXTS], uint32_t flags)
 {
 	struct inode *start = vfs_working_directory(current->process->files);
 	const struct mount_options options = {
@@ -67,31 +64,36 @@ static int mount_from_texts(const struct mount_texts *texts, uint32_t flags)
 		.no_access_time = flags & MS_NOATIME,
 		.synchronous = flags & MS_SYNCHRONOUS,
 		.synchronous_directories = flags & (MS_SYNCHRONOUS | MS_DIRSYNC),
-		.text = texts->options ?: "",
+		.text = texts[OPTIONS] ?: "",
 	};
 
-	if (!texts->target)
+	if (!texts[TARGET])
 		return -EFAULT;
 	if (flags & ~KNOWN_FLAGS) {
 		printk("mount: %s: flags 0x%x are not supported (bind and move are not)\n",
-		       texts->target, flags & ~KNOWN_FLAGS);
+		       texts[TARGET], flags & ~KNOWN_FLAGS);
 		return -EINVAL;
 	}
 	if (flags & MS_REMOUNT)
-		return vfs_remount(start, texts->target, &options);
-	if (!texts->type)
+		return vfs_remount(start, texts[TARGET], &options);
+	if (!texts[TYPE])
 		return -EFAULT;
-	return vfs_mount(start, texts->source ?: "none", texts->type, texts->target, &options);
+	return vfs_mount(start, texts[SOURCE] ?: "none", texts[TYPE], texts[TARGET], &options);
 }
 
+/* All four texts are fetched before any is looked at, as Linux does: a bad pointer is -EFAULT,
+ * whatever the flags. */
 SYSCALL_DEFINE(21, sys_mount, "sssxp")
 {
+	const uint32_t addresses[TEXTS] = { frame->ebx, frame->ecx, frame->edx, frame->edi };
 	bool has_magic = (frame->esi & MS_MAGIC_MASK) == MS_MAGIC;
-	struct mount_texts texts CLEANUP(free_texts) = { NULL };
+	struct mount_texts texts CLEANUP(free_texts) = { { NULL } };
+	int error = 0;
 
-	return fetch_text(frame->ebx, &texts.source) ?: fetch_text(frame->ecx, &texts.target)
-		   ?: fetch_text(frame->edx, &texts.type) ?: fetch_text(frame->edi, &texts.options)
-		   ?: mount_from_texts(&texts,
+	for (unsigned i = 0; i < TEXTS && !error; i++)
+		error = addresses[i] ? path_from_user(addresses[i], &texts.of[i]) : 0;
+	return error
+		   ?: mount_from_texts(texts.of,
 				       has_magic ? frame->esi & ~MS_MAGIC_MASK : frame->esi);
 }
 

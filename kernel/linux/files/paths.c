@@ -72,14 +72,6 @@ int inode_at(uint32_t directory, uint32_t address, uint32_t flags, struct inode 
 	return 0;
 }
 
-int call_at(uint32_t directory, uint32_t address, uint32_t flags, inode_call *call, uint32_t first,
-	    uint32_t second)
-{
-	struct inode *inode CLEANUP(inode_release) = NULL;
-
-	return inode_at(directory, address, flags, &inode) ?: call(inode, first, second);
-}
-
 /* ---- opening ---- */
 
 /* open(2): the only flags that are valid together with O_PATH. */
@@ -244,11 +236,13 @@ static int give_target(struct inode *inode, uint32_t to, uint32_t size)
 /* An empty path leads to the link that a descriptor is open for (O_PATH), or to nothing. */
 static int read_link_at(uint32_t directory, uint32_t address, uint32_t to, uint32_t size)
 {
+	struct inode *inode CLEANUP(inode_release) = NULL;
 	char first;
 
 	if ((int32_t)size <= 0)
 		return -EINVAL;
-	int result = call_at(directory, address, LINK_ITSELF, give_target, to, size);
+	int result =
+	    inode_at(directory, address, LINK_ITSELF, &inode) ?: give_target(inode, to, size);
 	bool is_empty = result == -EINVAL && !copy_from_user(&first, address, 1) && !first;
 
 	return is_empty ? -ENOENT : result;
@@ -259,14 +253,8 @@ SYSCALL(305, sys_readlinkat, "aspd", read_link_at(frame->ebx, frame->ecx, frame-
 
 /* ---- the working directory, and the umask ---- */
 
-/* An inode_call. -ENOTDIR. */
-static int change_directory(struct inode *inode, uint32_t unused, uint32_t unused_too)
-{
-	return vfs_enter(current->process->files, inode);
-}
-
-SYSCALL(12, sys_chdir, "s", call_at(PATH_OF(frame), change_directory, 0, 0))
-SYSCALL_FILE(133, sys_fchdir, "f", call_file(file, change_directory, 0, 0))
+SYSCALL_INODE(12, sys_chdir, "s", OF_PATH, vfs_enter(current->process->files, inode))
+SYSCALL_FILE(133, sys_fchdir, "f", INODE_OF(file, vfs_enter(current->process->files, inode)))
 
 /* Linux's call, not the library's getcwd(3): returns the length of the path with its NUL. */
 SYSCALL_DEFINE(183, sys_getcwd, "pd")

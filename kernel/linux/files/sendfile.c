@@ -7,6 +7,8 @@
  */
 #include "kernel/linux/files/calls.h"
 
+#define SENDFILE 187 /* the number of the call with 32 bits */
+
 /* The page is the kernel's, so neither copy faults. Moves the offset by what was written, which may
  * be less than what was read. */
 static int copy_page(struct file *to, struct file *from, uint64_t *offset, void *page,
@@ -69,12 +71,12 @@ static int send_checked(struct file *to, struct file *from, uint64_t *offset, ui
 	    copy_pages(to, from, offset, length < most - *offset ? length : most - *offset));
 }
 
-/* EDX is where the program keeps the offset, a signed number of `size` bytes, or 0. It is stored
+/* EDX is where the program keeps the offset, a signed number of 32 or 64 bits, or 0. It is stored
  * again whatever has happened. */
-static int send_file(struct file *to, struct file *from, const struct trap_frame *frame,
-		     uint32_t size)
+static int send_file(struct file *to, struct file *from, const struct trap_frame *frame)
 {
-	bool is_narrow = size == sizeof(int32_t);
+	bool is_narrow = frame->eax == SENDFILE;
+	uint32_t size = is_narrow ? sizeof(int32_t) : sizeof(int64_t);
 	uint64_t offset = 0;
 
 	if (!frame->edx)
@@ -88,9 +90,6 @@ static int send_file(struct file *to, struct file *from, const struct trap_frame
 	return copy_to_user(frame->edx, &offset, size) ? -EFAULT : moved;
 }
 
-FILES_CALL(sys_sendfile, 1, ecx,
-	   send_file(file_to_write(file), file_to_read(other), frame, sizeof(int32_t)))
+FILES_CALL(sys_sendfile, 1, ecx, send_file(file_to_write(file), file_to_read(other), frame))
 SYSCALL_ROW(187, sys_sendfile, "ffpd")
-FILES_CALL(sys_sendfile64, 1, ecx,
-	   send_file(file_to_write(file), file_to_read(other), frame, sizeof(int64_t)))
-SYSCALL_ROW(239, sys_sendfile64, "ffpd")
+SYSCALL_ROW_OF(239, sys_sendfile64, "ffpd", sys_sendfile)

@@ -1,9 +1,8 @@
 /*
  * Calls about a file's attributes: stat in its three layouts, modes, owners and times, and statfs.
  *
- * Each is an operation on an inode, and a way to name one: a path (call_at), or an open file
- * (call_file). The newest call of a family has the most general arguments; the older ones are that
- * with constants:
+ * Each is an operation on an inode, and a way to name one (kernel/linux/files/calls.h). The newest
+ * call of a family has the most general arguments; the older ones are that with constants:
  *
  *	stat, lstat, fstat	struct linux_stat: sizes of 31 bits, owners of 16
  *	stat64 ... fstatat64	struct linux_stat64: the same, wider; times of 32 bits
@@ -19,8 +18,6 @@
 #include "kernel/abi/statx.h"
 #include "kernel/linux/files/calls.h"
 #include "kernel/linux/time/user_time64.h"
-
-#define NS NANOSECONDS_PER_SECOND
 
 #define FALLOCATE_KEEP_SIZE  1u
 #define FALLOCATE_PUNCH_HOLE 2u /* alone: that would change the size */
@@ -61,7 +58,7 @@ static struct linux_timespec old_time_of(int64_t ns)
 	.changed = convert((inode)->changed)
 
 /* The inode's number is there twice: the older field has its lower half. */
-static int give_stat64(struct inode *inode, uint32_t to, uint32_t unused)
+static int give_stat64(const struct inode *inode, uint32_t to)
 {
 	const struct linux_stat64 stat = {
 		FACTS(inode),
@@ -75,7 +72,7 @@ static int give_stat64(struct inode *inode, uint32_t to, uint32_t unused)
 }
 
 /* -EOVERFLOW for a size that has no room; owners are cut to 16 bits. */
-static int give_stat(struct inode *inode, uint32_t to, uint32_t unused)
+static int give_stat(const struct inode *inode, uint32_t to)
 {
 	const struct linux_stat stat = {
 		FACTS(inode),
@@ -88,7 +85,7 @@ static int give_stat(struct inode *inode, uint32_t to, uint32_t unused)
 }
 
 /* Says with a mask which fields are filled in: those that stat64 has. */
-static int give_statx(struct inode *inode, uint32_t to, uint32_t unused)
+static int give_statx(const struct inode *inode, uint32_t to)
 {
 	const struct linux_statx stat = {
 		FACTS(inode),
@@ -105,19 +102,21 @@ static int give_statx(struct inode *inode, uint32_t to, uint32_t unused)
 
 /* ---- the calls ---- */
 
-SYSCALL(106, sys_stat, "sp", call_at(PATH_OF(frame), give_stat, frame->ecx, 0))
-SYSCALL(107, sys_lstat, "sp", call_at(LINK_OF(frame), give_stat, frame->ecx, 0))
-SYSCALL_FILE(108, sys_fstat, "fp", call_file(file, give_stat, frame->ecx, 0))
-SYSCALL(195, sys_stat64, "sp", call_at(PATH_OF(frame), give_stat64, frame->ecx, 0))
-SYSCALL(196, sys_lstat64, "sp", call_at(LINK_OF(frame), give_stat64, frame->ecx, 0))
-SYSCALL_FILE(197, sys_fstat64, "fp", call_file(file, give_stat64, frame->ecx, 0))
-SYSCALL(300, sys_fstatat64, "aspx",
-	call_at(frame->ebx, frame->ecx, frame->esi, give_stat64, frame->edx, 0))
+SYSCALL_INODES(106, 107, 108, stat, "p", file, give_stat(inode, frame->ecx))
+SYSCALL_INODES(195, 196, 197, stat64, "p", file, give_stat64(inode, frame->ecx))
+SYSCALL_INODE(300, sys_fstatat64, "aspx", OF_PATH_AT(frame->esi), give_stat64(inode, frame->edx))
 
-SYSCALL(383, sys_statx, "asxxp",
-	frame->esi &STATX_RESERVED || (frame->edx & AT_STATX_SYNC) == AT_STATX_SYNC
-	    ? -EINVAL
-	    : call_at(frame->ebx, frame->ecx, frame->edx, give_statx, frame->edi, 0))
+/* What statx's arguments ask for; flags that no call has, for -EINVAL, where they contradict
+ * themselves. */
+static uint32_t statx_flags(uint32_t flags, uint32_t mask)
+{
+	bool is_wrong = mask & STATX_RESERVED || (flags & AT_STATX_SYNC) == AT_STATX_SYNC;
+
+	return is_wrong ? UINT32_MAX : flags;
+}
+
+SYSCALL_INODE(383, sys_statx, "asxxp", OF_PATH_AT(statx_flags(frame->edx, frame->esi)),
+	      give_statx(inode, frame->edi))
 
 /* Every process is root's, which may do everything except execute a file that has no execute
  * permission. */
@@ -141,7 +140,7 @@ SYSCALL(439, sys_faccessat2, "asox", access_at(frame->ebx, frame->ecx, frame->ed
 /* ---- changes ---- */
 
 /* -EROFS, -EPERM. The type stays. */
-static int change_permissions(struct inode *inode, uint32_t mode, uint32_t unused)
+static int change_permissions(struct inode *inode, uint32_t mode)
 {
 	int error = inode->has_fixed_mode ? -EPERM : mount_check_change(inode);
 
@@ -168,9 +167,9 @@ static int change_owner(struct inode *inode, uint32_t owner, uint32_t group)
 }
 
 /* truncate(2). The length is signed. */
-static int change_size(struct inode *inode, uint32_t low, uint32_t high)
+static int change_size(struct inode *inode, int64_t size)
 {
-	return (int32_t)high < 0 ? -EINVAL : vfs_truncate(inode, wide(low, high));
+	return size < 0 ? -EINVAL : vfs_truncate(inode, size);
 }
 
 /* The 16 bits of the older calls; all ones mean -1. */
@@ -179,26 +178,17 @@ static uint32_t wide_owner(uint32_t owner)
 	return (int16_t)owner == -1 ? UINT32_MAX : (uint16_t)owner;
 }
 
-static int change_owner16(struct inode *inode, uint32_t owner, uint32_t group)
-{
-	return change_owner(inode, wide_owner(owner), wide_owner(group));
-}
-
-SYSCALL(15, sys_chmod, "so", call_at(PATH_OF(frame), change_permissions, frame->ecx, 0))
-SYSCALL_OPEN(94, sys_fchmod, "fo", change_permissions(file->inode, frame->ecx, 0))
-SYSCALL(306, sys_fchmodat, "aso",
-	call_at(frame->ebx, frame->ecx, 0, change_permissions, frame->edx, 0))
-SYSCALL(182, sys_chown, "sdd", call_at(PATH_OF(frame), change_owner16, frame->ecx, frame->edx))
-SYSCALL(16, sys_lchown, "sdd", call_at(LINK_OF(frame), change_owner16, frame->ecx, frame->edx))
-SYSCALL_OPEN(95, sys_fchown, "fdd", change_owner16(file->inode, frame->ecx, frame->edx))
-SYSCALL(212, sys_chown32, "sdd", call_at(PATH_OF(frame), change_owner, frame->ecx, frame->edx))
-SYSCALL(198, sys_lchown32, "sdd", call_at(LINK_OF(frame), change_owner, frame->ecx, frame->edx))
-SYSCALL_OPEN(207, sys_fchown32, "fdd", change_owner(file->inode, frame->ecx, frame->edx))
-SYSCALL(298, sys_fchownat, "asddx",
-	call_at(frame->ebx, frame->ecx, frame->edi, change_owner, frame->edx, frame->esi))
-SYSCALL(92, sys_truncate, "sd",
-	call_at(PATH_OF(frame), change_size, frame->ecx, (int32_t)frame->ecx >> 31))
-SYSCALL(193, sys_truncate64, "sxx", call_at(PATH_OF(frame), change_size, frame->ecx, frame->edx))
+SYSCALL_INODE(15, sys_chmod, "so", OF_PATH, change_permissions(inode, frame->ecx))
+SYSCALL_OPEN(94, sys_fchmod, "fo", change_permissions(file->inode, frame->ecx))
+SYSCALL_INODE(306, sys_fchmodat, "aso", OF_PATH_AT(0), change_permissions(inode, frame->edx))
+SYSCALL_INODES(182, 16, 95, chown, "dd", file_opened(file),
+	       change_owner(inode, wide_owner(frame->ecx), wide_owner(frame->edx)))
+SYSCALL_INODES(212, 198, 207, chown32, "dd", file_opened(file),
+	       change_owner(inode, frame->ecx, frame->edx))
+SYSCALL_INODE(298, sys_fchownat, "asddx", OF_PATH_AT(frame->edi),
+	      change_owner(inode, frame->edx, frame->esi))
+SYSCALL_INODE(92, sys_truncate, "sd", OF_PATH, change_size(inode, (int32_t)frame->ecx))
+SYSCALL_INODE(193, sys_truncate64, "sxx", OF_PATH, change_size(inode, wide(frame->ecx, frame->edx)))
 
 /* In memory it makes a file longer, unless that is to keep its size: nothing is reserved for it. */
 static int allocate_range(struct file *file, uint32_t mode, int64_t offset, int64_t length)
@@ -233,15 +223,6 @@ SYSCALL_OPEN(324, sys_fallocate, "fxxxxx",
 
 /* ---- times ---- */
 
-/* The two times at a user address, with UTIME_NOW and UTIME_OMIT in their nanoseconds; address 0:
- * both are now. Returns 0 or -EFAULT. */
-static int times_from_user(uint32_t address, enum time_format format,
-			   struct linux_timespec64 both[2])
-{
-	both[0] = both[1] = (struct linux_timespec64){ 0, UTIME_NOW };
-	return address ? times_load(address, format, both, 2) : 0;
-}
-
 /* Moves a time to what a call wants of it: leaves it alone for UTIME_OMIT, and cuts what is out of
  * an inode's range. -EINVAL for nanoseconds that are none. */
 static int time_wanted(int64_t *time, const struct linux_timespec64 *wanted)
@@ -262,16 +243,10 @@ static int time_wanted(int64_t *time, const struct linux_timespec64 *wanted)
 }
 
 /* With now for both a process needs to be allowed to write; to set other times, to change. */
-static int change_times(struct inode *inode, uint32_t address, uint32_t format)
+static int change_times(struct inode *inode, const struct linux_timespec64 wanted[2])
 {
-	struct linux_timespec64 wanted[2];
-	int64_t both[2] = { inode->accessed, inode->modified };
-
-	if (mount_check_write(inode) == -EROFS)
-		return -EROFS;
-	if (times_from_user(address, format, wanted))
-		return -EFAULT;
 	bool is_touch = wanted[0].nanoseconds == UTIME_NOW && wanted[1].nanoseconds == UTIME_NOW;
+	int64_t both[2] = { inode->accessed, inode->modified };
 	int error = is_touch ? mount_check_write(inode) : mount_check_change(inode);
 
 	if (error)
@@ -284,27 +259,31 @@ static int change_times(struct inode *inode, uint32_t address, uint32_t format)
 	return 0;
 }
 
-/* utimensat(2): two times that stay need not even have a file. */
-static int change_times_at(struct file *file, const struct trap_frame *frame, uint32_t flags,
-			   enum time_format format)
+/* utimensat(2), and the older calls: `address` is that of the two times, or 0: both are now. Two
+ * times that stay need not even have a file. Without a path it is the open file's (futimens). */
+static int change_times_at(struct file *file, uint32_t directory, uint32_t path, uint32_t address,
+			   uint32_t flags, enum time_format format)
 {
-	struct linux_timespec64 both[2];
+	struct linux_timespec64 both[2] = { { 0, UTIME_NOW }, { 0, UTIME_NOW } };
+	struct inode *inode CLEANUP(inode_release) = NULL;
 
-	if (!times_from_user(frame->edx, format, both) && both[0].nanoseconds == UTIME_OMIT &&
-	    both[1].nanoseconds == UTIME_OMIT)
+	if (address && times_load(address, format, both, 2))
+		return -EFAULT;
+	if (both[0].nanoseconds == UTIME_OMIT && both[1].nanoseconds == UTIME_OMIT)
 		return 0;
-	if (frame->ecx || frame->ebx == HERE)
-		return call_at(frame->ebx, frame->ecx, flags, change_times, frame->edx, format);
-	/* futimens(3): the file is the descriptor's */
-	return flags ? -EINVAL : call_file(file_opened(file), change_times, frame->edx, format);
+	if (path || directory == HERE)
+		return inode_at(directory, path, flags, &inode) ?: change_times(inode, both);
+	return flags ? -EINVAL : INODE_OF(file_opened(file), change_times(inode, both));
 }
 
-SYSCALL_FILE(320, sys_utimensat, "fspx", change_times_at(file, frame, frame->esi, TIMESPEC))
-SYSCALL_FILE(412, sys_utimensat_time64, "fspx",
-	     change_times_at(file, frame, frame->esi, TIMESPEC64))
-SYSCALL(30, sys_utime, "sp", call_at(PATH_OF(frame), change_times, frame->ecx, SECONDS))
-SYSCALL(271, sys_utimes, "sp", call_at(PATH_OF(frame), change_times, frame->ecx, TIMEVAL))
-SYSCALL_FILE(299, sys_futimesat, "fsp", change_times_at(file, frame, 0, TIMEVAL))
+SYSCALL(30, sys_utime, "sp", change_times_at(NULL, HERE, frame->ebx, frame->ecx, 0, SECONDS))
+SYSCALL(271, sys_utimes, "sp", change_times_at(NULL, HERE, frame->ebx, frame->ecx, 0, TIMEVAL))
+SYSCALL_FILE(299, sys_futimesat, "fsp",
+	     change_times_at(file, frame->ebx, frame->ecx, frame->edx, 0, TIMEVAL))
+SYSCALL_FILE(320, sys_utimensat, "fspx",
+	     change_times_at(file, frame->ebx, frame->ecx, frame->edx, frame->esi,
+			     format_of_call(frame)))
+SYSCALL_ROW_OF(412, sys_utimensat_time64, "fspx", sys_utimensat)
 
 /* ---- file systems ---- */
 
@@ -336,5 +315,5 @@ static int give_statfs(struct inode *inode, uint32_t to, uint32_t size)
 	return size == sizeof(stat) ? give(to, &stat, sizeof(stat)) : -EINVAL;
 }
 
-SYSCALL(268, sys_statfs64, "sdp", call_at(PATH_OF(frame), give_statfs, frame->edx, frame->ecx))
-SYSCALL_FILE(269, sys_fstatfs64, "fdp", call_file(file, give_statfs, frame->edx, frame->ecx))
+SYSCALL_INODE(268, sys_statfs64, "sdp", OF_PATH, give_statfs(inode, frame->edx, frame->ecx))
+SYSCALL_FILE(269, sys_fstatfs64, "fdp", INODE_OF(file, give_statfs(inode, frame->edx, frame->ecx)))

@@ -79,7 +79,6 @@ int poll_wait_for(poll_scanner *scan, void *context, uint32_t count, uint64_t de
 	uint64_t *resumed = &current->process->signals.resume_ns;
 	struct waiter few[FEW];
 	struct file *few_files[FEW];
-	struct poll_table table = { few, 0, count * POLL_QUEUES, few_files, 0 };
 	int result = scan(context, NULL);
 
 	if (*resumed)
@@ -87,17 +86,16 @@ int poll_wait_for(poll_scanner *scan, void *context, uint32_t count, uint64_t de
 	*resumed = 0;
 	if (result || deadline == 0)
 		return result;
-	if (table.limit > FEW) {
-		table.waiters = page_alloc(MANY_ORDER);
-		table.files = page_alloc(0);
-	}
-	if (table.waiters && table.files)
-		result = wait_until(scan, context, &table, deadline);
-	else
-		result = -ENOMEM;
-	if (table.limit > FEW && table.files)
+	bool are_many = count * POLL_QUEUES > FEW;
+	struct poll_table table = { .waiters = are_many ? page_alloc(MANY_ORDER) : few,
+				    .limit = count * POLL_QUEUES,
+				    .files = are_many ? page_alloc(0) : few_files };
+
+	result =
+	    table.waiters && table.files ? wait_until(scan, context, &table, deadline) : -ENOMEM;
+	if (are_many && table.files)
 		page_free(table.files, 0);
-	if (table.limit > FEW && table.waiters)
+	if (are_many && table.waiters)
 		page_free(table.waiters, MANY_ORDER);
 	*resumed = result == -ERESTART_SLEEP ? deadline : 0;
 	return result;
@@ -105,20 +103,15 @@ int poll_wait_for(poll_scanner *scan, void *context, uint32_t count, uint64_t de
 
 /* ---- poll ---- */
 
-/* What poll was called with. */
-struct poll_request {
-	uint32_t address; /* of the program's array */
-	uint32_t count;
-};
-
-/* A poll_scanner. Each scan writes all results to the program; the last one counts. */
+/* A poll_scanner. The call's first two arguments are the program's array and how many elements it
+ * has. Each scan writes all results to the program; the last one counts. */
 static int scan_poll(void *context, struct poll_table *table)
 {
-	const struct poll_request *request = context;
+	const struct trap_frame *frame = context;
 	int total = 0;
 
-	for (uint32_t i = 0; i < request->count; i++) {
-		uint32_t at = request->address + i * sizeof(struct linux_poll);
+	for (uint32_t i = 0; i < frame->ecx; i++) {
+		uint32_t at = frame->ebx + i * sizeof(struct linux_poll);
 		struct linux_poll poll;
 
 		if (copy_from_user(&poll, at, sizeof(poll)))
@@ -133,14 +126,13 @@ static int scan_poll(void *context, struct poll_table *table)
 	return total;
 }
 
-/* What a call's first two arguments ask for. */
-static int poll_until(struct file *unused, const struct trap_frame *frame, uint64_t deadline)
-{
-	struct poll_request request = { frame->ebx, frame->ecx };
+/* A call that waits until a deadline, for what its first arguments say. */
+typedef int poll_call(struct trap_frame *frame, uint64_t deadline);
 
-	if (request.count > FILES_MAX)
-		return -EINVAL;
-	return poll_wait_for(scan_poll, &request, request.count, deadline);
+static int poll_until(struct trap_frame *frame, uint64_t deadline)
+{
+	return frame->ecx > FILES_MAX ? -EINVAL
+				      : poll_wait_for(scan_poll, frame, frame->ecx, deadline);
 }
 
 /* 0 does not wait at all, not even until the next tick. */
@@ -151,7 +143,7 @@ uint64_t poll_deadline(int32_t milliseconds)
 	return milliseconds ? time_ns() + (uint64_t)milliseconds * MS : 0;
 }
 
-SYSCALL(168, sys_poll, "pdd", poll_until(NULL, frame, poll_deadline(frame->edx)))
+SYSCALL(168, sys_poll, "pdd", poll_until(frame, poll_deadline(frame->edx)))
 
 /* ---- select ---- */
 
@@ -165,29 +157,14 @@ struct select_request {
 	uint32_t ready[SETS][SET_WORDS];
 };
 
-/* Of a set, in whole words: those are what Linux reads and writes. */
-static uint32_t set_bytes(const struct select_request *request)
-{
-	return (request->count + 31) / 32 * 4;
-}
-
-static bool select_has(const uint32_t *set, uint32_t descriptor)
-{
-	return set[descriptor / 32] >> descriptor % 32 & 1;
-}
-
-/* Notes a descriptor in a result if it is wanted there and ready. Returns 1 then. */
-static int select_note(struct select_request *request, unsigned set, uint32_t descriptor,
-		       bool ready)
-{
-	if (!ready || !select_has(request->wanted[set], descriptor))
-		return 0;
-	request->ready[set][descriptor / 32] |= 1u << descriptor % 32;
-	return 1;
-}
+/* What puts a file's descriptor into each result: select(2), "Correspondence between select() and
+ * poll() notifications". */
+static const uint32_t set_events[SETS] = { [READ] = POLLIN | POLLHUP | POLLERR,
+					   [WRITE] = POLLOUT | POLLERR,
+					   [EXCEPT] = POLLPRI };
 
 /* A poll_scanner: one look at a file answers for all three sets. A descriptor that is not open is
- * an error of the call. */
+ * an error of the call, while poll says POLLNVAL of that one only. */
 static int scan_select(void *context, struct poll_table *table)
 {
 	struct select_request *request = context;
@@ -195,26 +172,31 @@ static int scan_select(void *context, struct poll_table *table)
 
 	memset(request->ready, 0, sizeof(request->ready));
 	for (uint32_t i = 0; i < request->count; i++) {
-		bool wanted = select_has(request->wanted[READ], i) ||
-			      select_has(request->wanted[WRITE], i) ||
-			      select_has(request->wanted[EXCEPT], i);
-		uint32_t ready = wanted ? poll_look(i, POLLIN | POLLOUT | POLLPRI, table) : 0;
+		uint32_t word = i / 32, bit = 1u << i % 32;
+		bool is_wanted = (request->wanted[READ][word] | request->wanted[WRITE][word] |
+				  request->wanted[EXCEPT][word]) &
+				 bit;
+		uint32_t ready = is_wanted ? poll_look(i, POLLIN | POLLOUT | POLLPRI, table) : 0;
 
 		if (ready & POLLNVAL)
 			return -EBADF;
-		total += select_note(request, READ, i, ready & (POLLIN | POLLHUP | POLLERR));
-		total += select_note(request, WRITE, i, ready & (POLLOUT | POLLERR));
-		total += select_note(request, EXCEPT, i, ready & POLLPRI);
+		for (unsigned set = 0; set < SETS; set++) {
+			if (!(ready & set_events[set]) || !(request->wanted[set][word] & bit))
+				continue;
+			request->ready[set][word] |= bit;
+			total++;
+		}
 	}
 	return total;
 }
 
-/* Fetches the program's sets, or gives it those of what is ready in place of them. A set at address
- * 0 is empty. */
+/* Fetches the program's sets, or gives it those of what is ready in place of them: in whole words,
+ * as Linux reads and writes. A set at address 0 is empty. */
 static int move_sets(struct select_request *request, bool gives)
 {
 	for (unsigned i = 0; i < SETS; i++) {
-		uint32_t address = request->set[i], size = address ? set_bytes(request) : 0;
+		uint32_t address = request->set[i];
+		uint32_t size = address ? (request->count + 31) / 32 * sizeof(uint32_t) : 0;
 
 		if (gives ? copy_to_user(address, request->ready[i], size)
 			  : copy_from_user(request->wanted[i], address, size))
@@ -223,8 +205,7 @@ static int move_sets(struct select_request *request, bool gives)
 	return 0;
 }
 
-/* What a call's first four arguments ask for. */
-static int select_until(struct file *unused, const struct trap_frame *frame, uint64_t deadline)
+static int select_until(struct trap_frame *frame, uint64_t deadline)
 {
 	struct select_request request = {
 		.count = frame->ebx < FILES_MAX ? frame->ebx : FILES_MAX,
@@ -241,67 +222,59 @@ static int select_until(struct file *unused, const struct trap_frame *frame, uin
 
 /* ---- times and masks ---- */
 
-/* Linux writes back how much of the time is left, and ignores an error of that write. */
-static void give_rest(uint32_t address, enum time_format format, uint64_t deadline)
-{
-	uint64_t now = time_ns();
-
-	if (address)
-		time_to_user(address, format, deadline > now ? deadline - now : 0);
-}
-
-/* Whether a signal came is known only to the call: until then the mask stays. */
-int poll_masked(struct file *file, const struct trap_frame *frame, uint64_t deadline, uint32_t mask,
-		uint32_t size, poll_call *call)
+int poll_mask(uint32_t mask, uint32_t size)
 {
 	uint64_t blocked;
 	int error = mask ? mask_from_user(&blocked, mask, size) : 0;
 
-	if (error)
-		return error;
-	if (mask)
+	if (mask && !error)
 		signal_suspend(blocked);
-	int result = call(file, frame, deadline);
+	return error;
+}
 
+/* Whether a signal came is known only to the call: until then the mask stays. */
+int poll_unmask(int result)
+{
 	if (result != -ERESTART_SLEEP)
 		signal_resume();
 	return result;
 }
 
-/* With a time and a mask, both at user addresses (0: none). */
-static int wait_with(const struct trap_frame *frame, uint32_t time, enum time_format format,
+/* With a time and a mask, both at user addresses (0: none). An error of either is told before
+ * anything is waited for, or written. Linux writes back how much of the time is left, and ignores
+ * an error of that write. */
+static int wait_with(struct trap_frame *frame, uint32_t time, enum time_format format,
 		     uint32_t mask, uint32_t size, poll_call *call)
 {
 	uint64_t deadline;
-	int error = deadline_from_user(time, format, &deadline);
+	int error = deadline_from_user(time, format, &deadline) ?: poll_mask(mask, size);
 
 	if (error)
 		return error;
-	int result = poll_masked(NULL, frame, deadline, mask, size, call);
+	int result = poll_unmask(call(frame, deadline));
+	uint64_t now = time_ns();
 
-	give_rest(time, format, deadline);
+	if (time)
+		time_to_user(time, format, deadline > now ? deadline - now : 0);
 	return result;
 }
 
+/* select(2) has no mask. What POSIX leaves open Linux does for it, too: the rest of the time is
+ * written back. */
 SYSCALL(142, sys__newselect, "dpppp", wait_with(frame, frame->edi, TIMEVAL, 0, 0, select_until))
 
-static int ppoll(const struct trap_frame *frame, enum time_format format)
-{
-	return wait_with(frame, frame->edx, format, frame->esi, frame->edi, poll_until);
-}
-
-SYSCALL(309, sys_ppoll, "pdppd", ppoll(frame, TIMESPEC))
-SYSCALL(414, sys_ppoll_time64, "pdppd", ppoll(frame, TIMESPEC64))
+/* ppoll(2): as poll with a mask, so that no signal comes between its change and the wait. */
+SYSCALL_PAIR(309, sys_ppoll, 414, sys_ppoll_time64, "pdppd",
+	     wait_with(frame, frame->edx, format_of_call(frame), frame->esi, frame->edi,
+		       poll_until))
 
 /* The last argument is the address of the mask's address and size: i386 has six registers. */
-static int pselect(const struct trap_frame *frame, enum time_format format)
+SYSCALL_DEFINE(308, sys_pselect6, "dppppp")
 {
 	uint32_t mask[2] = { 0, 0 };
 
 	if (frame->ebp && copy_from_user(mask, frame->ebp, sizeof(mask)))
 		return -EFAULT;
-	return wait_with(frame, frame->edi, format, mask[0], mask[1], select_until);
+	return wait_with(frame, frame->edi, format_of_call(frame), mask[0], mask[1], select_until);
 }
-
-SYSCALL(308, sys_pselect6, "dppppp", pselect(frame, TIMESPEC))
-SYSCALL(413, sys_pselect6_time64, "dppppp", pselect(frame, TIMESPEC64))
+SYSCALL_ROW_OF(413, sys_pselect6_time64, "dppppp", sys_pselect6)

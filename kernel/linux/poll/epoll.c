@@ -27,10 +27,13 @@
 #define NESTED	  5u  /* epolls in a chain, as on Linux */
 #define PATHS	  64u /* through one epoll that watches another */
 
-/* The only ones together with EPOLLEXCLUSIVE. */
+/* The only ones together with EPOLLEXCLUSIVE, which asks that of several epolls with one file not
+ * all are woken. Here all are: epoll_ctl(2) promises "one or more". */
 #define WITH_EXCLUSIVE                                                                             \
 	(POLLIN | POLLOUT | POLLERR | POLLHUP | EPOLLET | EPOLLWAKEUP | EPOLLEXCLUSIVE)
 
+/* How the program wants to be told, which is no event of a file. EPOLLWAKEUP changes nothing: this
+ * machine does not go to sleep. */
 #define MODES (EPOLLET | EPOLLONESHOT | EPOLLWAKEUP | EPOLLEXCLUSIVE)
 
 struct epoll {
@@ -52,11 +55,6 @@ struct watch {
 
 static struct pool epolls = POOL_INITIALIZER(struct epoll), items = POOL_INITIALIZER(struct watch);
 static const struct file_ops epoll_ops;
-
-static struct watch *item_at(struct list *link)
-{
-	return list_entry(link, struct watch, link);
-}
 
 /* ---- items ---- */
 
@@ -116,11 +114,10 @@ static void watch_remove(struct watch *item)
 /* The last reference to a file is gone. */
 void file_unwatch(struct file *file)
 {
-	bool enabled = interrupts_disable();
+	bool enabled CLEANUP(interrupts_leave) = interrupts_disable();
 
 	while (file->watches)
 		watch_remove(file->watches);
-	interrupts_restore(enabled);
 }
 
 /* With interrupts disabled. The file finds the item when it is closed. */
@@ -153,7 +150,7 @@ static uint32_t ready_of(struct watch *item)
  * so that each has its turn. */
 static int epoll_collect(struct epoll *epoll, struct linux_epoll_event *events, int room)
 {
-	bool enabled = interrupts_disable();
+	bool enabled CLEANUP(interrupts_leave) = interrupts_disable();
 	const struct list *last = epoll->items.previous;
 	struct list *link = &epoll->items, *next = link->next;
 	int count = 0;
@@ -161,7 +158,7 @@ static int epoll_collect(struct epoll *epoll, struct linux_epoll_event *events, 
 	while (link != last && count < room) {
 		link = next;
 		next = link->next;
-		struct watch *item = item_at(link);
+		struct watch *item = list_entry(link, struct watch, link);
 		uint32_t ready = ready_of(item);
 
 		item->is_woken = false;
@@ -174,7 +171,6 @@ static int epoll_collect(struct epoll *epoll, struct linux_epoll_event *events, 
 		list_remove(link);
 		list_append(&epoll->items, link);
 	}
-	interrupts_restore(enabled);
 	return count;
 }
 
@@ -182,13 +178,12 @@ static int epoll_collect(struct epoll *epoll, struct linux_epoll_event *events, 
 static uint32_t epoll_poll(struct file *file, struct poll_table *table)
 {
 	struct epoll *epoll = file->private;
-	bool enabled = interrupts_disable();
+	bool enabled CLEANUP(interrupts_leave) = interrupts_disable();
 	uint32_t ready = 0;
 
 	poll_add(table, &epoll->ready);
 	list_for_each(struct watch, item, &epoll->items, link)
 		ready |= ready_of(item) ? POLLIN : 0;
-	interrupts_restore(enabled);
 	return ready;
 }
 
@@ -199,16 +194,17 @@ static void epoll_release(struct file *file)
 	struct epoll *epoll = file->private;
 
 	while (!list_is_empty(&epoll->items)) {
-		bool enabled = interrupts_disable();
+		bool enabled CLEANUP(interrupts_leave) = interrupts_disable();
 
-		watch_remove(item_at(epoll->items.next));
-		interrupts_restore(enabled);
+		watch_remove(list_entry(epoll->items.next, struct watch, link));
 	}
 	pool_free(&epolls, epoll);
 }
 
 static const struct file_ops epoll_ops = { .poll = epoll_poll, .release = epoll_release };
 
+/* An anonymous file: the items belong to it, not to a descriptor, so all that share the file after
+ * a fork or a dup watch the same. */
 static int epoll_create(uint32_t flags)
 {
 	static struct anonymous kind = { .kind = "[eventpoll]" };
@@ -325,6 +321,9 @@ static int epoll_control(struct file *file, uint32_t operation, uint32_t descrip
 	return 0;
 }
 
+/* epoll_ctl(2), its errors in Linux's order (fs/eventpoll.c, do_epoll_ctl): the event, the two
+ * files, whether the second can be polled, and what may not be watched. Errors and hang-ups are
+ * always told. A thread that waits looks again, since what was added may be ready already. */
 static int epoll_change(struct file *file, struct file *watched, const struct trap_frame *frame)
 {
 	struct linux_epoll_event event = { .events = 0 };
@@ -342,12 +341,11 @@ static int epoll_change(struct file *file, struct file *watched, const struct tr
 	     event.events & ~WITH_EXCLUSIVE))
 		return -EINVAL;
 	event.events |= POLLERR | POLLHUP;
-	bool enabled = interrupts_disable();
+	bool enabled CLEANUP(interrupts_leave) = interrupts_disable();
 	int result = epoll_control(file, frame->ecx, frame->edx, watched, &event);
 
 	if (!result)
 		wait_wake(&((struct epoll *)file->private)->ready);
-	interrupts_restore(enabled);
 	return result;
 }
 
@@ -376,7 +374,7 @@ static int epoll_scan(void *context, struct poll_table *table)
 	return count;
 }
 
-/* A poll_call; at most EVENTS events come at a time. */
+/* At most EVENTS events come at a time. */
 static int epoll_wait(struct file *file, const struct trap_frame *frame, uint64_t deadline)
 {
 	int32_t room = frame->edx;
@@ -392,8 +390,9 @@ static int epoll_wait(struct file *file, const struct trap_frame *frame, uint64_
 	return poll_wait_for(epoll_scan, &request, 1, deadline);
 }
 
+/* epoll_wait(2); the mask of epoll_pwait is in force while it waits, as that of ppoll. */
 SYSCALL_FILE(256, sys_epoll_wait, "fpdd",
 	     epoll_wait(file_opened(file), frame, poll_deadline(frame->esi)))
 SYSCALL_FILE(319, sys_epoll_pwait, "fpddpd",
-	     poll_masked(file_opened(file), frame, poll_deadline(frame->esi), frame->edi,
-			 frame->ebp, epoll_wait))
+	     poll_mask(frame->edi, frame->ebp)
+		 ?: poll_unmask(epoll_wait(file_opened(file), frame, poll_deadline(frame->esi))))

@@ -1,6 +1,9 @@
 /*
  * Counters as files: eventfd(2). A write adds a number of 64 bits, a read takes the sum (or, of a
  * semaphore, 1), and both wait until they can. Programs wake their own poll with one.
+ *
+ * An interrupt handler may count, too (kernel/linux/time/timerfd.c): so interrupts are disabled
+ * while a number is taken or added, and the copy to the program comes after that.
  */
 #include "kernel/linux/poll/eventfd.h"
 
@@ -89,6 +92,7 @@ static void event_release(struct file *file)
 	pool_free(&event_pool, file->private);
 }
 
+/* As a stream it has no offset: lseek and pread are -ESPIPE. */
 static const struct file_ops event_ops = {
 	.read = event_read,
 	.write = event_write,

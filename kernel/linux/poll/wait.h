@@ -3,7 +3,6 @@
 #pragma once
 
 #include "fs/linux/poll.h"
-#include "kernel/cpu/trap.h"
 
 #define POLL_QUEUES 2u /* that a file waits in: an end of a pipe may be for reading and writing */
 
@@ -21,9 +20,9 @@ int poll_wait_for(poll_scanner *scan, void *context, uint32_t count, uint64_t de
 /* The deadline for a wait of this many milliseconds; negative: for ever. */
 uint64_t poll_deadline(int32_t milliseconds);
 
-/* A call that waits until a deadline, while signals are blocked as the set at a user address, of
- * this size, says (0: as they are, whatever the size). A signal that ended the wait is still to be
- * delivered under that set: what delivers it puts the old one back, as for sigsuspend. */
-typedef int poll_call(struct file *file, const struct trap_frame *frame, uint64_t deadline);
-int poll_masked(struct file *file, const struct trap_frame *frame, uint64_t deadline, uint32_t mask,
-		uint32_t size, poll_call *call);
+/* Around a wait: until it ends, signals are blocked as the set at a user address, of this size,
+ * says (0: as they are, whatever the size). The first returns 0, or -EINVAL or -EFAULT, and then
+ * nothing has begun; the second passes the wait's result on. A signal that ended the wait is still
+ * to be delivered under that set: what delivers it puts the old one back, as for sigsuspend. */
+int poll_mask(uint32_t mask, uint32_t size);
+int poll_unmask(int result);

@@ -3,7 +3,7 @@
  * and timers of processor time.
  *
  *	clock_read_more		what each clock shows, in nanoseconds
- *	clock_sleep		waits until a clock shows a time
+ *	sys_clock_nanosleep	waits until a clock shows a time
  *	look_at_use		in each tick: timers and limits of processor time
  *
  * A time that a program passes is read by time_from_user, in either of its formats.
@@ -19,7 +19,6 @@
 #include "kernel/process/syscall_clock.h"
 #include "kernel/task/time.h"
 
-#define NS	    NANOSECONDS_PER_SECOND
 #define NS_PER_TICK (NS / TICKS_PER_SECOND)
 
 /* A clock of processor time: the pid, inverted, above these bits. */
@@ -30,10 +29,6 @@
 
 #define LATEST	     8277292036 /* seconds: Linux keeps 30 years to run on in */
 #define MINUTES_WEST 900
-
-struct time_zone {
-	int32_t minutes_west, summer_time;
-};
 
 /* ---- clocks ---- */
 
@@ -82,26 +77,22 @@ int clock_read_more(uint32_t clock, uint64_t *ns)
 }
 
 /* clock_gettime of any clock; kernel/process/syscall_clock.c has the short form. */
-static int show_clock(uint32_t clock, uint32_t address, enum time_format format)
+SYSCALL_DEFINE(403, sys_clock_gettime64, "dp")
 {
 	uint64_t ns;
 
-	return clock_read(clock, &ns) ?: time_to_user(address, format, ns);
+	return clock_read(frame->ebx, &ns) ?: time_to_user(frame->ecx, TIMESPEC64, ns);
 }
-
-SYSCALL(403, sys_clock_gettime64, "dp", show_clock(frame->ebx, frame->ecx, TIMESPEC64))
 
 /* Each clock there is counts single nanoseconds. */
-static int show_resolution(uint32_t clock, uint32_t address, enum time_format format)
+SYSCALL_DEFINE(266, sys_clock_getres, "dp")
 {
 	uint64_t ns;
-	int error = clock_read(clock, &ns);
+	int error = clock_read(frame->ebx, &ns);
 
-	return error || !address ? error : time_to_user(address, format, 1);
+	return error || !frame->ecx ? error : time_to_user(frame->ecx, format_of_call(frame), 1);
 }
-
-SYSCALL(266, sys_clock_getres, "dp", show_resolution(frame->ebx, frame->ecx, TIMESPEC))
-SYSCALL(406, sys_clock_getres_time64, "dp", show_resolution(frame->ebx, frame->ecx, TIMESPEC64))
+SYSCALL_ROW_OF(406, sys_clock_getres_time64, "dp", sys_clock_getres)
 
 /* The time zone is always UTC. */
 SYSCALL_DEFINE(78, sys_gettimeofday, "pp")
@@ -151,19 +142,19 @@ static int clock_settime(uint32_t clock, uint32_t address, enum time_format form
 	return time_load(address, format, &time) ?: clock_set(&time);
 }
 
-SYSCALL(264, sys_clock_settime, "dp", clock_settime(frame->ebx, frame->ecx, TIMESPEC))
-SYSCALL(404, sys_clock_settime64, "dp", clock_settime(frame->ebx, frame->ecx, TIMESPEC64))
+SYSCALL_PAIR(264, sys_clock_settime, 404, sys_clock_settime64, "dp",
+	     clock_settime(frame->ebx, frame->ecx, format_of_call(frame)))
 
 /* A time zone is checked, and then ignored. */
 SYSCALL_DEFINE(79, sys_settimeofday, "pp")
 {
 	struct linux_timespec64 time;
-	struct time_zone zone = { 0, 0 };
+	int32_t zone[] = { 0, 0 }; /* minutes west of UTC; a rule of summer time */
 
 	if ((frame->ebx && time_load(frame->ebx, TIMEVAL, &time) != 0) ||
-	    (frame->ecx && copy_from_user(&zone, frame->ecx, sizeof(zone)) != 0))
+	    (frame->ecx && copy_from_user(zone, frame->ecx, sizeof(zone)) != 0))
 		return -EFAULT;
-	if (zone.minutes_west > MINUTES_WEST || zone.minutes_west < -MINUTES_WEST)
+	if (zone[0] > MINUTES_WEST || zone[0] < -MINUTES_WEST)
 		return -EINVAL;
 	return frame->ebx ? clock_set(&time) : 0;
 }
@@ -191,8 +182,9 @@ static int give_timespec64(uint32_t address, uint64_t ns)
 
 /* `time` and `rest` are user addresses. Only a clock that a program can wait for: -EOPNOTSUPP for
  * others that there are, -EINVAL for those that there are not. */
-static int clock_sleep(const struct trap_frame *frame, enum time_format format)
+SYSCALL_DEFINE(267, sys_clock_nanosleep, "dxpp")
 {
+	enum time_format format = format_of_call(frame);
 	uint32_t clock = frame->ebx, flags = frame->ecx, time = frame->edx, rest = frame->esi;
 	uint64_t ns;
 
@@ -209,9 +201,7 @@ static int clock_sleep(const struct trap_frame *frame, enum time_format format)
 		   ? sleep_until_clock(clock, ns)
 		   : sleep_for(ns, rest, format == TIMESPEC64 ? give_timespec64 : give_timespec);
 }
-
-SYSCALL(267, sys_clock_nanosleep, "dxpp", clock_sleep(frame, TIMESPEC))
-SYSCALL(407, sys_clock_nanosleep_time64, "dxpp", clock_sleep(frame, TIMESPEC64))
+SYSCALL_ROW_OF(407, sys_clock_nanosleep_time64, "dxpp", sys_clock_nanosleep)
 
 /* ---- processor time: timers and limits that count ticks ---- */
 

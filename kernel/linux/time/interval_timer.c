@@ -1,11 +1,13 @@
 /* Timers that come again and again, on kernel/task/timer.h: the interval, and the clocks they go
- * by. Setting CLOCK_REALTIME does not move a timer that runs. */
+ * by. Setting CLOCK_REALTIME does not move a timer that runs: it counts on as time_ns() does, and
+ * Linux's TFD_TIMER_CANCEL_ON_SET is refused. */
 #include "kernel/linux/time/interval_timer.h"
 
 #include "fs/vfs/wall_time.h"
 #include "kernel/linux/call.h"
 #include "kernel/task/time.h"
 
+/* A tick: what the clock cannot tell apart would only make the timer's handler busy. */
 #define SHORTEST_NS 10000000u
 
 bool interval_timer_has_clock(uint32_t clock)

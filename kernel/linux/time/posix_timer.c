@@ -18,7 +18,8 @@
 
 #define TIMERS_MAX 1024 /* of all programs: there is one user */
 
-/* struct sigevent, as far as it is used. */
+/* struct sigevent, as far as it is used (sigevent(7)): the rest of its 64 bytes is for threads,
+ * which the C library makes. */
 struct linux_signal_event {
 	uint32_t value;
 	int32_t signal, notify, task;
@@ -39,6 +40,8 @@ struct signal_timer {
 	uint32_t overrun;
 };
 
+/* One list for all programs: who looks for a timer looks for its program's too. The tick does not
+ * walk along it, because each timer is in the kernel's own list (kernel/task/timer.h). */
 static struct pool signal_timers = POOL_INITIALIZER(struct signal_timer);
 static struct list timers = LIST_EMPTY(timers);
 
@@ -160,8 +163,9 @@ SYSCALL_DEFINE(259, sys_timer_create, "dpp")
 }
 
 /* The old setting goes to the user address in ESI (0: nowhere). */
-static int timer_settime(const struct trap_frame *frame, enum time_format format)
+SYSCALL_DEFINE(260, sys_timer_settime, "dxpp")
 {
+	enum time_format format = format_of_call(frame);
 	struct signal_timer *timer = signal_timer_find(frame->ebx);
 	struct timer_setting setting;
 	int error = timer_setting_from_user(frame->edx, format, &setting);
@@ -175,9 +179,7 @@ static int timer_settime(const struct trap_frame *frame, enum time_format format
 				   signal_timer_expire);
 	return error;
 }
-
-SYSCALL(260, sys_timer_settime, "dxpp", timer_settime(frame, TIMESPEC))
-SYSCALL(409, sys_timer_settime64, "dxpp", timer_settime(frame, TIMESPEC64))
+SYSCALL_ROW_OF(409, sys_timer_settime64, "dxpp", sys_timer_settime)
 
 /* A call that only needs the timer: its result, or -EINVAL. */
 #define SYSCALL_TIMER(number, function, arguments, result)                                         \
@@ -188,9 +190,10 @@ SYSCALL(409, sys_timer_settime64, "dxpp", timer_settime(frame, TIMESPEC64))
 		return timer ? (result) : -EINVAL;                                                 \
 	}
 
+/* What is left until it comes, and what timer_create has counted since its last signal was taken. A
+ * signal that is pending when its timer is deleted is still delivered: timer_delete(2). */
 SYSCALL_TIMER(261, sys_timer_gettime, "dp",
-	      interval_timer_give(&timer->timer, frame->ecx, TIMESPEC))
-SYSCALL_TIMER(408, sys_timer_gettime64, "dp",
-	      interval_timer_give(&timer->timer, frame->ecx, TIMESPEC64))
+	      interval_timer_give(&timer->timer, frame->ecx, format_of_call(frame)))
+SYSCALL_ROW_OF(408, sys_timer_gettime64, "dp", sys_timer_gettime)
 SYSCALL_TIMER(262, sys_timer_getoverrun, "d", (int)timer->overrun)
 SYSCALL_TIMER(263, sys_timer_delete, "d", (timer_delete(timer), 0))

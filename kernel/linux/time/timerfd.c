@@ -70,9 +70,9 @@ static int find_timer_file(const struct file *file, struct timer_file **found)
 }
 
 /* What has come before, and was not read, is forgotten. */
-static int timerfd_settime(struct file *file, const struct trap_frame *frame,
-			   enum time_format format)
+static int timerfd_settime(struct file *file, const struct trap_frame *frame)
 {
+	enum time_format format = format_of_call(frame);
 	struct timer_file *found;
 	struct timer_setting setting;
 	int error =
@@ -91,15 +91,16 @@ static int timerfd_settime(struct file *file, const struct trap_frame *frame,
 	return 0;
 }
 
-SYSCALL_FILE(325, sys_timerfd_settime, "fxpp", timerfd_settime(file, frame, TIMESPEC))
-SYSCALL_FILE(411, sys_timerfd_settime64, "fxpp", timerfd_settime(file, frame, TIMESPEC64))
+SYSCALL_FILE(325, sys_timerfd_settime, "fxpp", timerfd_settime(file, frame))
+SYSCALL_ROW_OF(411, sys_timerfd_settime64, "fxpp", sys_timerfd_settime)
 
-static int timerfd_gettime(const struct file *file, uint32_t address, enum time_format format)
+static int timerfd_gettime(const struct file *file, const struct trap_frame *frame)
 {
 	struct timer_file *found;
 
-	return find_timer_file(file, &found) ?: interval_timer_give(&found->timer, address, format);
+	return find_timer_file(file, &found)
+		   ?: interval_timer_give(&found->timer, frame->ecx, format_of_call(frame));
 }
 
-SYSCALL_FILE(326, sys_timerfd_gettime, "fp", timerfd_gettime(file, frame->ecx, TIMESPEC))
-SYSCALL_FILE(410, sys_timerfd_gettime64, "fp", timerfd_gettime(file, frame->ecx, TIMESPEC64))
+SYSCALL_FILE(326, sys_timerfd_gettime, "fp", timerfd_gettime(file, frame))
+SYSCALL_ROW_OF(410, sys_timerfd_gettime64, "fp", sys_timerfd_gettime)

@@ -9,7 +9,6 @@
 #include "kernel/linux/call.h"
 #include "kernel/task/time.h"
 
-#define NS		NANOSECONDS_PER_SECOND
 #define LONGEST_SECONDS 0x7fffffff
 #define WORDS_MOST	8u /* of two times */
 
@@ -32,6 +31,7 @@ static struct linux_timespec64 time_of_words(const uint32_t *words, enum time_fo
 					  format == TIMEVAL ? rest * 1000 : rest };
 }
 
+/* Fetches both at once, so a bad pointer is told before a bad time. */
 int times_load(uint32_t address, enum time_format format, struct linux_timespec64 *times,
 	       uint32_t count)
 {
@@ -44,55 +44,48 @@ int times_load(uint32_t address, enum time_format format, struct linux_timespec6
 	return 0;
 }
 
-/* Nanoseconds of a time in words. More than LONGEST_SECONDS is as good as that: no wait lasts so
- * long. -EINVAL unless 0 <= nanoseconds < a second and the seconds are not negative. */
-static int ns_of_words(const uint32_t *words, enum time_format format, uint64_t *ns)
+/* More than LONGEST_SECONDS is as good as that: no wait lasts so long. -EINVAL unless 0 <=
+ * nanoseconds < a second and the seconds are not negative. */
+static int ns_of_time(const struct linux_timespec64 *time, uint64_t *ns)
 {
-	uint32_t seconds = words[0], rest = words[1];
+	uint64_t seconds = time->seconds < LONGEST_SECONDS ? time->seconds : LONGEST_SECONDS;
 
-	if (format == TIMESPEC64) {
-		int64_t all = time_of_words(words, format).seconds;
-
-		seconds = all < 0 ? UINT32_MAX : all > LONGEST_SECONDS ? LONGEST_SECONDS : seconds;
-		rest = words[2];
-	} else if (format == TIMEVAL) {
-		rest = rest < NS / 1000 ? rest * 1000 : NS;
-	}
-	if ((int32_t)seconds < 0 || rest >= NS)
+	if (time->seconds < 0 || (uint64_t)time->nanoseconds >= NS)
 		return -EINVAL;
-	*ns = (uint64_t)seconds * NS + rest;
+	*ns = seconds * NS + time->nanoseconds;
 	return 0;
 }
 
 int time_from_user(uint32_t address, enum time_format format, uint64_t *ns)
 {
-	uint32_t words[WORDS_MOST / 2];
+	struct linux_timespec64 time;
 
-	return fetch(words, address, size_of_time(format)) ?: ns_of_words(words, format, ns);
+	return time_load(address, format, &time) ?: ns_of_time(&time, ns);
 }
 
-/* select's microseconds may be more than a second, which ns_of_words would refuse. */
+/* select's microseconds may be more than a second, which ns_of_time would refuse. */
 int deadline_from_user(uint32_t address, enum time_format format, uint64_t *deadline)
 {
-	uint32_t words[WORDS_MOST / 2];
+	struct linux_timespec64 time;
 	uint64_t ns = 0;
 
 	*deadline = WAIT_FOREVER;
 	if (!address)
 		return 0;
-	int error = fetch(words, address, size_of_time(format));
+	int error = time_load(address, format, &time);
 
 	if (!error && format == TIMEVAL) {
-		ns = (uint64_t)words[0] * NS + words[1] * 1000ull;
-		error = (int32_t)(words[0] | words[1]) < 0 ? -EINVAL : 0;
+		ns = time.seconds * NS + time.nanoseconds;
+		error = time.seconds < 0 || time.nanoseconds > INT32_MAX * 1000ll ? -EINVAL : 0;
 	} else if (!error) {
-		error = ns_of_words(words, format, &ns);
+		error = ns_of_time(&time, &ns);
 	}
 	if (!error)
 		*deadline = ns ? time_ns() + ns : 0;
 	return error;
 }
 
+/* The rest of the division is less than a second, so it is valid as nanoseconds. */
 struct linux_timespec64 timespec64_of(uint64_t ns)
 {
 	uint32_t rest;
@@ -103,13 +96,15 @@ struct linux_timespec64 timespec64_of(uint64_t ns)
 
 /* ---- pairs ---- */
 
+/* The interval is checked as the value is, also where a value of 0 stops the timer:
+ * timer_settime(2), -EINVAL. */
 int timer_setting_from_user(uint32_t address, enum time_format format,
 			    struct timer_setting *setting)
 {
-	uint32_t words[WORDS_MOST], size = size_of_time(format);
+	struct linux_timespec64 both[2];
 
-	return fetch(words, address, 2 * size) ?: ns_of_words(words, format, &setting->interval)
-		   ?: ns_of_words(&words[size / sizeof(*words)], format, &setting->value);
+	return times_load(address, format, both, 2) ?: ns_of_time(&both[0], &setting->interval)
+		   ?: ns_of_time(&both[1], &setting->value);
 }
 
 int timer_setting_to_user(uint32_t address, enum time_format format,

@@ -14,9 +14,19 @@
 #pragma once
 
 #include "kernel/abi/clocks.h"
+#include "kernel/cpu/trap.h"
 #include "kernel/syscall/user_time.h"
 
 enum time_format { SECONDS, TIMEVAL, TIMESPEC, TIMESPEC64 };
+
+#define NS	     NANOSECONDS_PER_SECOND
+#define FIRST_TIME64 403u /* Linux 5.1 gave those with 64 bits their numbers together */
+
+/* TIMESPEC or TIMESPEC64, by the number of the call: so both are one function (SYSCALL_PAIR). */
+static inline enum time_format format_of_call(const struct trap_frame *frame)
+{
+	return frame->eax < FIRST_TIME64 ? TIMESPEC : TIMESPEC64;
+}
 
 /* Reads one or two times as they are, one after the other, in seconds and nanoseconds, valid or
  * not. -EFAULT. What is negative in place of nanoseconds is more than any number of them. */

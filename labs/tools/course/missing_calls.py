@@ -14,6 +14,9 @@ FILE = "kernel/linux/MISSING.md"
 ROW = re.compile(
     r'(?:\{\s*|^[A-Z_]+\()(\d+), (?:"(\w+)"|sys_(\w+)),\s+"(\w*)"', re.MULTILINE
 )  # in a table of calls, or with a call's definition
+FAMILY = re.compile(
+    r'^SYSCALL_INODES\((\d+), (\d+), (\d+), (\w+),\s+"(\w*)"', re.MULTILINE
+)  # of a path, of a link, of an open file
 PAIR = re.compile(r'^[A-Z_]+\((\d+), sys_(\w+), (\d+), sys_(\w+),\s+"(\w*)"', re.MULTILINE)
 COLUMNS = 100
 
@@ -68,6 +71,9 @@ def rows(text: str) -> list[tuple[int, str, str]]:
     found = [(n, name or other, letters) for n, name, other, letters in ROW.findall(text)]
     for first, name, second, other, letters in PAIR.findall(text):
         found += [(first, name, letters), (second, other, letters)]
+    for path, link, file, name, letters in FAMILY.findall(text):
+        found += [(path, name, f"s{letters}"), (link, f"l{name}", f"s{letters}")]
+        found.append((file, f"f{name}", f"f{letters}"))
     return [(int(number), name, letters) for number, name, letters in found]
 
 

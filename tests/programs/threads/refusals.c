@@ -3,6 +3,7 @@
 
 #include <linux/futex.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 
 #define PAGE 4096u
 
@@ -180,6 +181,27 @@ static void files(void)
 	say("no folder", error_of(open("/proc", (O_TMPFILE & ~O_DIRECTORY) | O_RDWR, 0600)));
 }
 
+/* Of two faults the first one that Linux looks at; and a wait that is refused writes no time that
+ * is left. */
+static void order(void)
+{
+	static const char *const names[] = { "", "user.", "none.such", "user.name" };
+	struct timespec left = { 0, 20000000 };
+	const unsigned mask[2] = { 0, 0 };
+	const struct {
+		const void *mask;
+		unsigned size;
+	} sixth = { mask, 4 };
+
+	for (int i = 0; i < 4; i++)
+		say("attribute", error_of(setxattr("/dev/shm", names[i], "x", 1, 4)));
+	say("attribute", error_of(setxattr("/dev/shm", "", "x", 1, 0)));
+	say("ppoll", error_of(syscall(SYS_ppoll, NULL, 0, &left, mask, 4)));
+	say("left", left.tv_nsec);
+	say("pselect6", error_of(syscall(SYS_pselect6, 0, NULL, NULL, NULL, &left, &sixth)));
+	say("left", left.tv_nsec);
+}
+
 void part_refusals(void)
 {
 	lengths();
@@ -189,6 +211,7 @@ void part_refusals(void)
 	handlers();
 	offsets();
 	files();
+	order();
 	say("group", error_of(setpgid(-1, 0)));
 	say("group", error_of(setpgid(-1, 5)));
 	say("group", error_of(setpgid(0, -1)));
