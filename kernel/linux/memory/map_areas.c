@@ -15,6 +15,8 @@
 #include "mm/large_page.h"
 #include "mm/page_table.h"
 
+/* Flags of mmap(2) that only areas can have. MAP_NONBLOCK takes the effect of MAP_POPULATE away, as
+ * on Linux since 2.6.23. */
 #define MAP_GROWSDOWN  0x100u
 #define MAP_LOCKED     0x2000u
 #define MAP_POPULATE   0x8000u
@@ -146,6 +148,8 @@ int memory_map(const struct mapping *mapping, struct file *file)
 	return result;
 }
 
+/* Without an area there, or with a start that mprotect refuses anyway, the range is as it was: then
+ * space_protect says what is wrong. */
 uint32_t start_of_stack(uint32_t start, uint32_t end)
 {
 	const struct area *area = area_find(current->space, start);

@@ -68,6 +68,7 @@ static int check_locked(const struct trap_frame *frame)
 			     frame->ecx + frame->ebx % PAGE_SIZE, 0);
 }
 
+/* What is mapped in the slot is in memory, and stays there. */
 SYSCALL(150, sys_mlock, "xd", check_locked(frame))
 SYSCALL(151, sys_munlock, "xd", check_locked(frame))
 SYSCALL(152, sys_mlockall, "x", 0)

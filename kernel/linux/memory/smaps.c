@@ -51,11 +51,10 @@ void procfs_name_range(struct procfs_text *text, const struct space *space,
 /* Bytes of pages that are objects': of files, and of shared memory. */
 uint32_t procfs_shared(const struct space *space)
 {
-	struct space_range range = { .end = 0 };
 	uint32_t shared = 0;
 
-	for (; space_next_range(space, &range); range.start = range.end) {
-		const struct space_use use = space_use_of(space, &range);
+	FOR_EACH_PART(part, space, 0, UINT32_MAX) {
+		const struct space_use use = space_use_of(space, &part);
 
 		shared += use.resident - use.anonymous;
 	}
@@ -100,6 +99,8 @@ static void show_use(struct procfs_text *text, const struct space *space,
 	    range->flags & AREA_PINNED ? " lo" : "");
 }
 
+/* Each range as maps shows it, and its sums: so a range that has changed in between is not shown
+ * with another one's. */
 static void show_smaps(struct procfs_text *text, const struct task *task)
 {
 	procfs_show_ranges(text, task, show_use);
@@ -124,6 +125,7 @@ void procfs_show_large(struct procfs_text *text)
 	procfs_print(text, "Hugetlb:        %8u kB\n", total * LARGE_KIB);
 }
 
+/* Linux's names: a major fault had to wait for a disk, and is one of all faults. */
 void procfs_show_faults(struct procfs_text *text)
 {
 	procfs_print(text, "pgfault %u\npgmajfault %u\n", page_faults, page_cache_major_faults);
@@ -147,6 +149,8 @@ static int store_areas_most(const void *unused, const char *line)
 	return 0;
 }
 
+/* Documentation/admin-guide/sysctl/vm.rst has the number; smaps is of a task, and each program may
+ * read every other's, since all are root's. */
 PROCFS_ENTRY(&procfs_task, smaps, "smaps", .show = show_smaps, .order = SMAPS_ORDER)
 PROCFS_ENTRY(procfs_sys_vm, areas_most, "max_map_count", .show = show_areas_most,
 	     .store = store_areas_most)

@@ -22,6 +22,7 @@
 #include "kernel/report/printk.h"
 #include "mm/page_alloc.h"
 
+/* Linux's numbers (Documentation/admin-guide/devices.txt), which programs compare. */
 #define MASTER (5u << 8 | 2)
 #define SLAVE  (136u << 8) /* and its number */
 #define PTYS   32u
@@ -72,7 +73,7 @@ static void pty_leave(struct terminal *terminal)
 	wait_wake(&((struct pty *)terminal)->master);
 	if (!terminal->is_hung_up)
 		return;
-	terminal_remove(terminal);
+	list_remove(&terminal->link);
 	page_free(terminal, ORDER);
 }
 

@@ -16,33 +16,29 @@
  * number. A process has at most one controlling terminal (`tty`, its device number), and a terminal
  * one session, which gets it by opening it. The end of the leader, or of the other end, ends that.
  *
- * Reading, writing and what check_background guards may sleep, or stop the task.
+ * Reading, writing and what check_background guards may sleep, or stop the task. POSIX.1, chapter
+ * 11
+ * ("General Terminal Interface"); termios(3), ioctl_tty(2).
  */
 #include "kernel/linux/terminal/terminal.h"
 
 #include "fs/linux/poll.h"
 #include "kernel/abi/poll.h"
 #include "kernel/linux/call.h"
+#include "kernel/linux/list_each.h"
 #include "kernel/process/signal_actions.h"
 #include "kernel/task/time.h"
 
 #define TENTH_OF_NS 100000000ull
 
-static struct terminal *terminals;
+static struct list terminals = LIST_EMPTY(terminals);
 
 struct terminal *terminal_find(uint32_t device)
 {
-	struct terminal *terminal = terminals;
-
-	while (terminal && terminal->device != device)
-		terminal = terminal->next;
-	return terminal;
-}
-
-/* The current process's controlling terminal (/dev/tty), or NULL. */
-static struct terminal *controlling_terminal(void)
-{
-	return terminal_find(current->process->tty);
+	list_for_each(struct terminal, terminal, &terminals, link)
+		if (terminal->device == device)
+			return terminal;
+	return NULL;
 }
 
 /* ^C, for the group in the foreground; at boot there is none. */
@@ -57,17 +53,7 @@ static void signal_foreground(struct line *line, int signal)
 void terminal_add(struct terminal *terminal, struct tty_ring *ring)
 {
 	line_initialize(&terminal->line, ring, terminal->hardware->put, signal_foreground);
-	terminal->next = terminals;
-	terminals = terminal;
-}
-
-void terminal_remove(struct terminal *terminal)
-{
-	struct terminal **at = &terminals;
-
-	while (*at != terminal)
-		at = &(*at)->next;
-	*at = terminal->next;
+	list_append(&terminals, &terminal->link);
 }
 
 /* ---- job control ---- */
@@ -145,7 +131,7 @@ static int disassociate(struct terminal *terminal)
 /* The current task ends: if it leads the terminal's session, that loses the terminal. */
 void tty_leave(void)
 {
-	struct terminal *terminal = controlling_terminal();
+	struct terminal *terminal = terminal_find(current->process->tty);
 
 	if (terminal && current->process->session == current->pid)
 		disassociate(terminal);
@@ -225,25 +211,18 @@ static uint32_t available(const struct terminal *terminal)
  * Returns 0, also when time is over, or -ERESTART for a signal. */
 static int wait_for_bytes(struct terminal *terminal, uint32_t wanted)
 {
-	struct wait_queue *readers = &terminal->readers;
 	uint32_t least = terminal->line.settings.characters[VMIN];
 	uint64_t patience = terminal->line.settings.characters[VTIME] * TENTH_OF_NS;
+	uint32_t needed = least == 0 ? patience > 0 : least < wanted ? least : wanted;
 	int error = 0;
 
-	if (least > wanted)
-		least = wanted;
-	if (least == 0 && patience > 0)
-		error = wait_event_until(readers, terminal->is_hung_up || available(terminal) > 0,
-					 time_ns() + patience);
-	else if (least > 0)
-		error = wait_event(readers, terminal->is_hung_up ||
-						available(terminal) >= (patience ? 1 : least));
-	while (!error && patience > 0 && available(terminal) < least && !terminal->is_hung_up) {
+	while (!error && available(terminal) < needed && !terminal->is_hung_up) {
 		uint32_t seen = available(terminal);
+		bool is_timed = patience > 0 && (seen > 0 || least == 0);
 
-		error =
-		    wait_event_until(readers, terminal->is_hung_up || available(terminal) != seen,
-				     time_ns() + patience);
+		error = wait_event_until(&terminal->readers,
+					 terminal->is_hung_up || available(terminal) != seen,
+					 is_timed ? time_ns() + patience : WAIT_FOREVER);
 	}
 	return error == -ETIMEDOUT ? 0 : error;
 }
@@ -468,6 +447,8 @@ int terminal_control(struct terminal *terminal, uint32_t command, uint32_t argum
 	return control_line(terminal, command, argument);
 }
 
+/* The operation of a terminal's own file; a pseudo-terminal's master has another one, which passes
+ * most commands on. */
 static int control_file(struct file *file, uint32_t command, uint32_t argument)
 {
 	return terminal_control(file->private, command, argument);
@@ -482,6 +463,8 @@ static const struct file_ops terminal_ops = {
 	.is_stream = true,
 };
 
+/* open(2), O_NOCTTY: a leader of a session without a terminal gets this one, if it is nobody's and
+ * the file can be read. That it could not is no error of open. */
 int terminal_open(struct file *file, struct terminal *terminal)
 {
 	file->ops = &terminal_ops;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "fs/linux/line.h"
+#include "kernel/lib/list.h"
 
 struct terminal;
 
@@ -29,13 +30,12 @@ struct terminal {
 	struct wait_queue readers, writers; /* wake when something can be read, or written */
 	uint32_t files;			    /* that are open */
 	bool is_hung_up;		    /* nobody is at the other end any more */
-	struct terminal *next;
+	struct list link;		    /* in the list of all terminals */
 };
 
 /* Adds a zeroed terminal whose hardware, device and foreground are set, with a ring for what is
- * typed; takes it away. */
+ * typed. One that is freed is taken out of the list of all. */
 void terminal_add(struct terminal *terminal, struct tty_ring *ring);
-void terminal_remove(struct terminal *terminal);
 
 /* NULL: there is none with this device number. */
 struct terminal *terminal_find(uint32_t device);
