@@ -258,12 +258,14 @@ static bool type_edit(struct line *line, uint8_t byte)
 	return true;
 }
 
+/* Both are characters that the reader gets, unlike VEOF. */
 static bool ends_line(const struct line *line, uint8_t byte)
 {
 	return byte == '\n' || is_character(line, byte, VEOL) ||
 	       (has_local(line, IEXTEN) && is_character(line, byte, VEOL2));
 }
 
+/* One byte of a line that is being edited: what ends it makes all of it ready for the reader. */
 static void type_canonical(struct line *line, uint8_t byte)
 {
 	if (type_edit(line, byte))
@@ -288,6 +290,7 @@ static int map_input(const struct line *line, uint8_t byte)
 	return byte == '\n' && input & INLCR ? '\r' : byte;
 }
 
+/* Signals come first, so ^C works while a line is edited, and without ICANON as well. */
 static void type_mapped(struct line *line, uint8_t byte)
 {
 	if (type_signal(line, byte))
@@ -302,6 +305,7 @@ static void type_mapped(struct line *line, uint8_t byte)
 	}
 }
 
+/* After ^V nothing has a meaning, not even CR: it goes into the line as it is. */
 void line_type(struct line *line, uint8_t byte)
 {
 	int mapped = line->is_quoted ? byte : map_input(line, byte);
@@ -315,6 +319,7 @@ void line_type(struct line *line, uint8_t byte)
 	}
 }
 
+/* Half of the ring is kept free for what a sender has on its way when it is told to stop. */
 bool line_has_room(const struct line *line)
 {
 	return line->ring->typed - line->ring->taken < TTY_CELLS / 2 || line_available(line) == 0;

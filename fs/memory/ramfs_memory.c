@@ -42,6 +42,7 @@ static int memory_page(struct memory_object *object, uint32_t index, bool write,
 	return 0;
 }
 
+/* Does not make pages, and does not sleep: for fault-around, mincore and /proc. */
 static void *const *memory_peek(struct memory_object *object, uint32_t index, uint32_t *count)
 {
 	return ramfs_find_pages(file_of_memory(object), index, count);
@@ -117,6 +118,7 @@ static void memory_describe(const struct memory_object *object, char *text, uint
 		snprintk(text, size, "/dev/zero (deleted)");
 }
 
+/* Of all files in memory, with and without a name. */
 static const struct memory_object_ops ops = { .page = memory_page,
 					      .peek = memory_peek,
 					      .hold = memory_hold,
@@ -135,7 +137,8 @@ struct memory_object *ramfs_memory(struct file *file)
 	return object;
 }
 
-/* The object's reference is the inode's. */
+/* The object's reference is the inode's. The pages come when they are touched, and count as those
+ * of files. */
 struct memory_object *ramfs_shared_memory(uint32_t length)
 {
 	struct ramfs_inode *file = ramfs_make_inode(S_IFREG | 0600, 0);
@@ -149,6 +152,7 @@ struct memory_object *ramfs_shared_memory(uint32_t length)
 }
 
 /* A table of pages is a page, too. */
+/* For a copy that is under way; the file's own reference may go meanwhile. */
 void ramfs_page_hold(void *page)
 {
 	page_hold(page_of(page));

@@ -27,6 +27,7 @@
 #include "kernel/report/printk.h"
 #include "mm/pool.h"
 
+/* How numbers of inodes are given out: see number_of_node. */
 #define ROOT	    1u		/* the number of a root's inode, as Linux has it */
 #define OBJECTS	    256u	/* positions in a directory: objects begin here, by their numbers */
 #define ENTRIES	    256u	/* the most in all directories */
@@ -188,6 +189,7 @@ static int procfs_make_inode(struct procfs_node node, struct inode **made)
 	return 0;
 }
 
+/* Nothing else knows the inode: the next look-up makes another one with the same number. */
 static void procfs_forget(struct inode *inode)
 {
 	tree_of(procfs_node(inode)->entry)->used--;
@@ -218,6 +220,8 @@ static bool next_object(const struct procfs_entry *entry, const struct procfs_no
 	return true;
 }
 
+/* Fixed names first; then the search for an object, from the number that the name is. -ENOENT,
+ * -ENOMEM. */
 static int procfs_lookup(struct inode *inode, const struct name *name, struct inode **found)
 {
 	const struct procfs_node *directory = procfs_node(inode);
@@ -293,8 +297,8 @@ static int show_path(struct file *file, char *target, uint32_t size)
 	return length;
 }
 
-/* For readlink(2); what follows a link to an open file jumps instead. -ENOENT when the task, or its
- * file, is gone. */
+/* For readlink(2), which cuts the text to size without an error; what follows a link to an open
+ * file jumps instead. -ENOENT when the task, or its file, is gone. */
 static int procfs_read_link(struct inode *inode, char *target, uint32_t size)
 {
 	const struct procfs_node *link = procfs_node(inode);
@@ -352,6 +356,9 @@ static bool entry_from(const struct procfs_inode *inode, uint64_t position,
 	return true;
 }
 
+/* The visitor may refuse an entry for want of room: then *position stays there, and the next call
+ * begins with it. What has come or gone meanwhile moves no other entry's position, since objects
+ * have their own numbers. */
 static int procfs_iterate(struct inode *inode, uint64_t *position, directory_visitor *visit,
 			  void *context)
 {
@@ -364,7 +371,8 @@ static int procfs_iterate(struct inode *inode, uint64_t *position, directory_vis
 	return 0;
 }
 
-/* A shell's > wants to make a file empty before it writes. */
+/* A shell's > wants to make a file empty before it writes: that changes nothing, and is allowed
+ * where writing is. */
 static int procfs_truncate(struct inode *inode, uint64_t size)
 {
 	return procfs_node(inode)->entry->store ? 0 : -EACCES;
@@ -378,6 +386,7 @@ static const struct inode_ops procfs_ops = {
 	.forget = procfs_forget,
 };
 
+/* Of links to open files. Other links are read, and their text is walked. */
 static const struct inode_ops jump_ops = {
 	.jump = procfs_jump,
 	.read_link = procfs_read_link,
@@ -386,8 +395,8 @@ static const struct inode_ops jump_ops = {
 
 /* ---- as a file system ---- */
 
-/* There is one tree of a type, which is at one place at a time. The root's own reference is that of
- * its mount. */
+/* There is one tree of a type, which is at one place at a time: -EBUSY, where Linux would show it
+ * at both. The root's own reference is that of its mount. */
 static int procfs_mount(const struct filesystem *type, struct inode *device,
 			const struct mount_options *options, struct inode **mounted)
 {
@@ -408,7 +417,8 @@ static void procfs_statfs(struct inode *inode, struct filesystem_usage *usage)
 	};
 }
 
-/* The root stays, for the next mount. */
+/* The root stays, for the next mount. An inode that is open, or a directory that a process is in,
+ * keeps the tree: -EBUSY, as umount(2) has it. */
 static int procfs_unmount(struct inode *inode)
 {
 	return tree_of(procfs_node(inode)->entry)->used > 0 || inode->references > 1 ? -EBUSY : 0;

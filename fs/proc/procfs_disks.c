@@ -102,6 +102,7 @@ void procfs_traffic(uint64_t *read, uint64_t *written)
 	}
 }
 
+/* Some 100 bytes for each device, of which there may be more than a page has room for. */
 static struct procfs_entry disks[] = {
 	{ "diskstats", .show = show_diskstats, .order = 1 },
 	{ "partitions", .show = show_partitions },

@@ -8,6 +8,7 @@
 #include "mm/slab.h"
 #include "mm/zones.h"
 
+/* Word for word Linux's: slabtop(1) compares the version, and vmstat(8) skips two lines. */
 #define SLABINFO_HEADING                                                                           \
 	"slabinfo - version: 2.1\n# name            <active_objs> <num_objs> <objsize> "           \
 	"<objperslab> <pagesperslab> : tunables <limit> <batchcount> <sharedfactor> "              \
@@ -25,6 +26,7 @@ uint32_t procfs_length(const struct list *list)
 	return length;
 }
 
+/* For /proc/meminfo. What is empty slab_shrink could give back. */
 uint32_t procfs_slab_pages(uint32_t *empty)
 {
 	uint32_t pages = 0;
@@ -50,7 +52,8 @@ static void show_zones(struct procfs_text *text, const struct task *task)
 	}
 }
 
-/* Objects, and slabs: in use, and all. The tunables are of Linux's own slab allocator. */
+/* Objects, and slabs: in use, and all. The tunables are of Linux's own slab allocator; SLUB, which
+ * has none, prints zeros there, too. A cache's slabs have one page each, so pages are slabs. */
 static void show_slabs(struct procfs_text *text, const struct task *task)
 {
 	procfs_print(text, "%s", SLABINFO_HEADING);
@@ -65,7 +68,8 @@ static void show_slabs(struct procfs_text *text, const struct task *task)
 	}
 }
 
-/* Linux counts more than a hundred things there; what is missing is 0 for vmstat(8). */
+/* Linux counts more than a hundred things there; what is missing is 0 for vmstat(8). pgpgin and
+ * pgpgout are in KiB, though their names say pages. */
 static void show_vmstat(struct procfs_text *text, const struct task *task)
 {
 	uint64_t read = 0, written = 0;
@@ -74,13 +78,14 @@ static void show_vmstat(struct procfs_text *text, const struct task *task)
 	if (procfs_traffic)
 		procfs_traffic(&read, &written);
 	procfs_print(text, "nr_free_pages %u\nnr_file_pages %u\n", page_free_count(),
-		     ramfs_statistics().pages + cached);
+		     ramfs_counts.pages + cached);
 	procfs_print(text, "pgpgin %llu\npgpgout %llu\n", read / 2, written / 2);
 	procfs_print(text, "pswpin 0\npswpout 0\n");
 	if (procfs_show_faults)
 		procfs_show_faults(text);
 }
 
+/* All can be read by everybody; slabinfo is root's on Linux, and so is everybody here. */
 static struct procfs_entry allocators[] = {
 	{ "buddyinfo", .show = show_zones },
 	{ "slabinfo", .show = show_slabs },

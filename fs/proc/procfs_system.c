@@ -76,7 +76,7 @@ static void print_seconds(struct procfs_text *text, uint64_t hundredths, char en
 	procfs_print(text, "%llu.%02u%c", whole, rest, end);
 }
 
-/* Seconds: since the kernel started, and idle ones. */
+/* Seconds: since the kernel started, and idle ones of all processors, of which there is one. */
 static void show_uptime(struct procfs_text *text, const struct task *task)
 {
 	print_seconds(text, divide64(time_ns(), TICK_NS, NULL), ' ');
@@ -159,7 +159,7 @@ static void show_meminfo(struct procfs_text *text, const struct task *task)
 {
 	static const char *const none[] = { "Buffers:",	 "SwapCached:", "SwapTotal:",
 					    "SwapFree:", "Dirty:",	"Writeback:" };
-	uint32_t free = page_free_count(), shared = ramfs_statistics().pages, empty = 0;
+	uint32_t free = page_free_count(), shared = ramfs_counts.pages, empty = 0;
 	uint32_t cached = procfs_cached_pages ? procfs_cached_pages() : 0;
 	uint32_t slabs = procfs_slab_pages ? procfs_slab_pages(&empty) : 0;
 
@@ -176,6 +176,7 @@ static void show_meminfo(struct procfs_text *text, const struct task *task)
 		procfs_show_large(text);
 }
 
+/* Of the machine: the same for all who read them. */
 static struct procfs_entry machine[] = {
 	{ "cpuinfo", .show = show_processor },
 	{ "filesystems", .show = show_filesystems },
@@ -191,6 +192,7 @@ static struct procfs_entry machine[] = {
 };
 PROCFS(&procfs_root, machine)
 
+/* Of a task, since on Linux each may see other mounts; /proc/mounts is a link to one's own. */
 static struct procfs_entry mount_tables[] = {
 	{ "mounts", .show = show_mounts },
 	{ "mountinfo", .show = show_mount_tree },

@@ -14,11 +14,13 @@
  */
 #include "fs/files.h"
 #include "fs/proc/procfs.h"
+#include "kernel/abi/capability.h"
 #include "kernel/abi/file.h"
 #include "kernel/lib/divide.h"
 #include "kernel/process/family.h"
 #include "mm/space_map.h"
 
+/* A page is too little for these; what does not fit is lost. */
 #define STRINGS_ORDER 5 /* pages: all that exec takes */
 #define MAPS_ORDER    3
 
@@ -55,15 +57,21 @@ static int parent_pid(const struct task *task)
 	return process_parent_pid(process_of(task)->leader);
 }
 
-/* Bytes of areas, and of those that are in memory. */
-static uint32_t memory_of(const struct task *task)
+/* Bytes of a task's memory; a zombie has none. */
+static struct space_sizes sizes_of(const struct task *task)
 {
-	return task->space ? space_sizes(task->space).mapped : 0;
+	return task->space ? space_sizes(task->space) : (struct space_sizes){ 0 };
 }
 
-static uint32_t resident_of(const struct task *task)
+/* Bytes of areas by their flags: those that the mask selects are these. */
+static uint32_t range_bytes(const struct task *task, uint32_t mask, uint32_t flags)
 {
-	return task->space ? space_sizes(task->space).resident : 0;
+	struct space_range range = { .end = 0 };
+	uint32_t bytes = 0;
+
+	for (; task->space && space_next_range(task->space, &range); range.start = range.end)
+		bytes += (range.flags & mask) == flags ? range.end - range.start : 0;
+	return bytes;
 }
 
 /* The 52 columns of stat. Times are in hundredths of seconds, which are ticks here; a priority is
@@ -82,7 +90,7 @@ static void show_task_stat(struct procfs_text *text, const struct task *task)
 	procfs_print(text, "%u %u %u %u %d %d %u 0 %llu %u %u 4294967295", task->user_ticks,
 		     task->system_ticks, process->children_user_ticks,
 		     process->children_system_ticks, 20 + nice, nice, threads_of(task), begun,
-		     memory_of(task), resident_of(task) / PAGE_SIZE);
+		     sizes_of(task).mapped, sizes_of(task).resident / PAGE_SIZE);
 	procfs_print(text, " 0 0 0 0 0 %u %u 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n",
 		     (uint32_t)process->signals.pending, (uint32_t)process->signals.blocked);
 }
@@ -90,19 +98,13 @@ static void show_task_stat(struct procfs_text *text, const struct task *task)
 /* Pages: all, resident, shared with files, code, 0, data and stack, 0. */
 static void show_statm(struct procfs_text *text, const struct task *task)
 {
-	struct space_range range = { .end = 0 };
-	uint32_t code = 0, data = 0, shared = 0;
+	const struct space_sizes sizes = sizes_of(task);
+	uint32_t shared = task->space && procfs_shared ? procfs_shared(task->space) : 0;
+	uint32_t code = range_bytes(task, SPACE_WRITE | SPACE_EXECUTE, SPACE_EXECUTE);
+	uint32_t data = range_bytes(task, SPACE_WRITE | RANGE_SHARED, SPACE_WRITE);
 
-	if (task->space && procfs_shared)
-		shared = procfs_shared(task->space);
-	for (; task->space && space_next_range(task->space, &range); range.start = range.end) {
-		if (range.flags & SPACE_WRITE)
-			data += range.flags & RANGE_SHARED ? 0 : range.end - range.start;
-		else if (range.flags & SPACE_EXECUTE)
-			code += range.end - range.start;
-	}
-	procfs_print(text, "%u %u %u %u 0 %u 0\n", memory_of(task) / PAGE_SIZE,
-		     resident_of(task) / PAGE_SIZE, shared / PAGE_SIZE, code / PAGE_SIZE,
+	procfs_print(text, "%u %u %u %u 0 %u 0\n", sizes.mapped / PAGE_SIZE,
+		     sizes.resident / PAGE_SIZE, shared / PAGE_SIZE, code / PAGE_SIZE,
 		     data / PAGE_SIZE);
 }
 
@@ -122,36 +124,31 @@ static void show_signals(struct procfs_text *text, const struct process_signals 
 		     signals->blocked, ignored, caught);
 }
 
-/* Bytes of areas that are pinned (mlock). */
-static uint32_t pinned_of(const struct task *task)
-{
-	struct space_range range = { .end = 0 };
-	uint32_t pinned = 0;
-
-	for (; task->space && space_next_range(task->space, &range); range.start = range.end)
-		pinned += range.flags & RANGE_PINNED ? range.end - range.start : 0;
-	return pinned;
-}
-
 /* For people, a line each. User and group are root's, four times: real, effective, saved, and that
  * of file systems. */
 static void show_status(struct procfs_text *text, const struct task *task)
 {
+	const struct space_sizes sizes = sizes_of(task);
+	const struct files *files = process_of(task)->files;
+
 	procfs_print(text, "Name:\t%s\nState:\t%c (%s)\nTgid:\t%d\nPid:\t%d\nPPid:\t%d\n",
 		     task->name, lives[task->life].letter, lives[task->life].name,
 		     procfs_program(task), task->pid, parent_pid(task));
 	procfs_print(text, "Uid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\n");
 	procfs_print(text, "VmSize:\t%8u kB\nVmLck:\t%8u kB\nVmRSS:\t%8u kB\nThreads:\t%u\n",
-		     memory_of(task) / 1024, pinned_of(task) / 1024, resident_of(task) / 1024,
-		     threads_of(task));
+		     sizes.mapped / 1024, range_bytes(task, RANGE_PINNED, RANGE_PINNED) / 1024,
+		     sizes.resident / 1024, threads_of(task));
 	show_signals(text, &process_of(task)->signals);
+	procfs_print(text, "NoNewPrivs:\t%u\n",
+		     files && files->personality & FILES_NO_NEW_RIGHTS ? 1 : 0);
 	procfs_print(text, "voluntary_ctxt_switches:\t%u\nnonvoluntary_ctxt_switches:\t%u\n",
 		     task->switches - task->preemptions, task->preemptions);
 }
 
 PROCFS_SHOW(show_comm, "%s\n", task->name)
 
-/* A zombie has no memory any more. */
+/* Up to the first page that is not mapped. A zombie has no memory any more: nothing, as on Linux.
+ */
 static void show_strings(struct procfs_text *text, const struct task *task, uint32_t start,
 			 uint32_t end)
 {
@@ -259,6 +256,7 @@ static void show_descriptor(struct procfs_text *text, const struct task *task)
 		     file->inode ? file->inode->number : 0);
 }
 
+/* /proc/PID/fd/N jumps to the open file itself, so it works for a file without a name, too. */
 static struct procfs_entry descriptor_links[] = { { .each = next_descriptor, .file = files_get } };
 static struct procfs_entry descriptor_texts[] = {
 	{ .each = next_descriptor, .show = show_descriptor },

@@ -46,7 +46,8 @@ static int procfs_open(struct file *file)
 	return 0;
 }
 
-/* Writes the text, as it is now. */
+/* Writes the text, as it is now. The task is looked up here, and `show` may keep the pointer until
+ * it sleeps. */
 static int make_text(const struct procfs_node *node, struct procfs_text *text)
 {
 	const struct task *task = node->pid ? task_find(node->pid) : NULL;
@@ -94,6 +95,7 @@ static int procfs_write(struct file *file, struct buffer *from, uint64_t offset)
 	return error ? error : length;
 }
 
+/* The open file's own text: each that opens the file has another one. */
 static void procfs_release(struct file *file)
 {
 	struct procfs_text *text = file->private;

@@ -16,7 +16,6 @@
 #include "fs/vfs/path.h"
 #include "fs/vfs/names.h"
 #include "fs/vfs/vfs.h"
-#include "mm/pool.h"
 
 /* A file with several names that has been met. */
 struct met {
@@ -25,6 +24,7 @@ struct met {
 	struct met *next;
 };
 
+/* Most archives have few such files; so the list is searched from its beginning. */
 static struct pool met_pool = POOL_INITIALIZER(struct met);
 
 static struct met *all_met;
@@ -74,7 +74,8 @@ static struct met *find_met(const struct cpio_header *header)
 	return met;
 }
 
-/* Remembers a file that has more names. */
+/* Remembers a file that has more names, and holds it: another entry may take its only name so far.
+ */
 static int remember(const struct cpio_header *header, struct inode *inode)
 {
 	struct met *met = pool_alloc(&met_pool);
@@ -123,7 +124,8 @@ static int make_node(struct cpio *archive, const struct met *met, char *page)
 			      header->device_major << 8 | header->device_minor);
 }
 
-/* Fills in the contents, and what the header tells. */
+/* Fills in the contents, and what the header tells. A file with several names may get its contents
+ * with any of them, so what is there goes first; an entry without contents takes none away. */
 static const char *fill_node(struct cpio *archive, struct inode *inode, char *page)
 {
 	const struct cpio_header *header = &archive->header;
@@ -184,6 +186,7 @@ static const char *unpack_entry(struct cpio *archive, char *page)
 	return wrong;
 }
 
+/* A cpio_taker: what is wrong with the entry, which ends the unpacking with a message, or NULL. */
 static const char *unpack_checked(struct cpio *archive)
 {
 	const char *wrong = entry_problem(archive);
@@ -197,6 +200,8 @@ static const char *unpack_checked(struct cpio *archive)
 	return wrong;
 }
 
+/* After an error the files that came before it stay: fs/cpio.c has said where the archive is wrong.
+ */
 void initramfs_unpack(void)
 {
 	cpio_unpack(unpack_checked);

@@ -17,10 +17,10 @@
 #include "fs/ram/ramfs.h"
 
 #include "fs/vfs/vfs.h"
-#include "mm/pool.h"
 
-static struct pool inodes = POOL_INITIALIZER(struct ramfs_inode);
-static struct pool entries = { .size = sizeof(struct ramfs_entry) + NAME_MAX + 1 };
+struct pool ramfs_inodes = POOL_INITIALIZER(struct ramfs_inode);
+struct pool ramfs_entries = { .size = sizeof(struct ramfs_entry) + NAME_MAX + 1 };
+/* All inodes, so that the end of a file system finds those that no name leads to. */
 static struct list all = LIST_EMPTY(all);
 
 /* Of all types: the VFS asks for none that an inode's type does not have. */
@@ -51,7 +51,7 @@ static const struct file_ops *file_ops_of(uint32_t mode)
 struct ramfs_inode *ramfs_make_inode(uint32_t mode, uint32_t filesystem)
 {
 	static uint32_t last_number;
-	struct ramfs_inode *made = pool_alloc(&inodes);
+	struct ramfs_inode *made = pool_alloc(&ramfs_inodes);
 
 	if (!made)
 		return NULL;
@@ -85,7 +85,7 @@ static void ramfs_forget(struct inode *inode)
 	if (has_pages)
 		ramfs_truncate(inode, 0);
 	list_remove(&ramfs_inode(inode)->in_all);
-	pool_free(&inodes, inode);
+	pool_free(&ramfs_inodes, inode);
 }
 
 /* The limit is set once: files may fill half of the memory, and programs have the rest. tmpfs(5)
@@ -97,14 +97,6 @@ struct inode *ramfs_create_root(void)
 	if (ramfs_counts.pages_limit == 0)
 		ramfs_counts.pages_limit = page_free_count() / 2;
 	return root ? &root->inode : NULL;
-}
-
-/* For tests of leaks. The pools count by themselves; pages are counted where they are taken. */
-struct ramfs_statistics ramfs_statistics(void)
-{
-	ramfs_counts.inodes = inodes.used;
-	ramfs_counts.entries = entries.used;
-	return ramfs_counts;
 }
 
 /* ---- entries of a directory ---- */
@@ -120,7 +112,7 @@ static void set_entry_name(struct ramfs_entry *entry, const struct name *name)
 /* An entry that is in no directory yet. NULL without memory. */
 static struct ramfs_entry *make_entry(const struct name *name)
 {
-	struct ramfs_entry *entry = pool_alloc(&entries);
+	struct ramfs_entry *entry = pool_alloc(&ramfs_entries);
 
 	if (entry)
 		set_entry_name(entry, name);
@@ -184,7 +176,7 @@ static int ramfs_create(struct inode *directory, const struct name *name, uint32
 
 	if (!inode) {
 		if (entry)
-			pool_free(&entries, entry);
+			pool_free(&ramfs_entries, entry);
 		return -ENOSPC;
 	}
 	inode->inode.device = device;
@@ -198,7 +190,7 @@ static int ramfs_create(struct inode *directory, const struct name *name, uint32
 	return 0;
 }
 
-/* Shows one entry; the next one has the position after it. */
+/* Shows one entry; the next one has the position after it. False: the visitor has no room. */
 static bool ramfs_show(struct ramfs_inode *inode, const char *text, uint32_t length,
 		       uint64_t position, directory_visitor *visit, void *context)
 {
@@ -268,12 +260,13 @@ static int ramfs_remove(struct inode *directory, const struct name *name, struct
 {
 	if (inode_is(inode, S_IFDIR) && ramfs_inode(inode)->directory.first)
 		return -ENOTEMPTY;
-	pool_free(&entries, remove_entry(ramfs_inode(directory), name));
+	pool_free(&ramfs_entries, remove_entry(ramfs_inode(directory), name));
 	drop_link(ramfs_inode(inode));
 	return 0;
 }
 
-/* The entry itself moves, so nothing is allocated. */
+/* The entry itself moves, so nothing is allocated, and only removing what is replaced can fail. It
+ * gets a new position: a listing under way may show the file by both names, as POSIX allows. */
 static int ramfs_rename(struct inode *directory, const struct name *name, struct inode *inode,
 			struct inode *new_directory, const struct name *new_name,
 			struct inode *replaced)
@@ -316,7 +309,8 @@ static int ramfs_exchange(struct inode *directory, const struct name *name, stru
 
 /* ---- links ---- */
 
-/* Both names are equal: none is the first one. -ENOSPC, -ENOENT. */
+/* Both names are equal: none is the first one. -ENOSPC without memory for the entry; -ENOENT for an
+ * inode that has lost its last name, even if it is still open: link(2). */
 static int ramfs_link(struct inode *directory, const struct name *name, struct inode *inode)
 {
 	struct ramfs_entry *entry = inode->links > 0 ? make_entry(name) : NULL;
@@ -335,6 +329,7 @@ static char *target_of(struct ramfs_inode *link)
 	return is_long_link(&link->inode) ? ramfs_make_page(link, 0) : link->target;
 }
 
+/* Up to `size` bytes, without a NUL. What is cut off is no error: readlink(2). */
 static int ramfs_read_link(struct inode *inode, char *target, uint32_t size)
 {
 	uint32_t length = inode->size < size ? (uint32_t)inode->size : size;
@@ -408,7 +403,7 @@ int ramfs_unmount(struct inode *root)
 		next = next_of(filesystem, each);
 		while (inode_is(&each->inode, S_IFDIR) && (entry = each->directory.first)) {
 			each->directory.first = entry->next;
-			pool_free(&entries, entry);
+			pool_free(&ramfs_entries, entry);
 		}
 		each->inode.links = 0;
 		ramfs_forget(&each->inode);

@@ -13,6 +13,3 @@ int ramfs_unmount(struct inode *root);
 /* Makes the files of the host's archive (fs/cpio.h) in the root. Directories that are missing on
  * the way are made (mode 0755). */
 void initramfs_unpack(void);
-
-/* All of the counts. */
-struct ramfs_statistics ramfs_statistics(void);

@@ -22,7 +22,7 @@
 #define LEVELS	      2u
 #define FILE_SIZE_MAX ((uint64_t)SLOTS * SLOTS * PAGE_SIZE)
 
-struct ramfs_statistics ramfs_counts;
+struct ramfs_counts ramfs_counts;
 
 /* Of zeros, for contents or a table. NULL beyond the limit, or without memory. */
 static void *take_page(void)
@@ -54,7 +54,7 @@ static void **find_slot(struct ramfs_inode *file, uint32_t index, bool make)
 	return slot;
 }
 
-/* NULL for a hole. */
+/* The contents, through the direct map; NULL for a hole. */
 static void *find_page(struct ramfs_inode *file, uint32_t index)
 {
 	void **slot = find_slot(file, index, false);
@@ -151,6 +151,11 @@ static void page_unuse(void *page)
 		ramfs_page_release(page);
 }
 
+/* Moves a piece of one page. Returns how many bytes, or a negated errno. */
+typedef int page_mover(struct ramfs_inode *file, struct buffer *buffer, uint64_t offset,
+		       uint32_t length);
+
+/* A page_mover that reads. A hole needs no page for that. */
 static int ramfs_read_page(struct ramfs_inode *file, struct buffer *to, uint64_t offset,
 			   uint32_t length)
 {
@@ -162,6 +167,7 @@ static int ramfs_read_page(struct ramfs_inode *file, struct buffer *to, uint64_t
 	return moved;
 }
 
+/* A page_mover that writes, again if the page has left the file while the copy slept. */
 static int ramfs_write_page(struct ramfs_inode *file, struct buffer *from, uint64_t offset,
 			    uint32_t length)
 {
@@ -180,9 +186,8 @@ static int ramfs_write_page(struct ramfs_inode *file, struct buffer *from, uint6
 
 /* Moves up to length bytes, page by page. Returns how many, or the error when not even the first
  * could be moved. */
-static int
-move_by_pages(struct ramfs_inode *file, struct buffer *buffer, uint64_t offset, uint32_t length,
-	      int (*move_page)(struct ramfs_inode *, struct buffer *, uint64_t, uint32_t))
+static int move_by_pages(struct ramfs_inode *file, struct buffer *buffer, uint64_t offset,
+			 uint32_t length, page_mover *move_page)
 {
 	uint32_t done = 0;
 

@@ -4,6 +4,7 @@
 #include "fs/file.h"
 #include "fs/vfs/inode.h"
 #include "mm/memory_object.h"
+#include "mm/pool.h"
 
 #define RAMFS_DIRECT 8u	 /* pages found without a table */
 #define RAMFS_TARGET 48u /* bytes of a symbolic link's target that need no page */
@@ -42,15 +43,13 @@ static inline struct ramfs_inode *ramfs_inode(struct inode *inode)
 	return (struct ramfs_inode *)inode;
 }
 
-/* What all ramfs together hold, so that a leak shows. */
-struct ramfs_statistics {
-	uint32_t inodes;
-	uint32_t entries;     /* names in directories */
+/* What all ramfs together hold, so that a leak shows: pools count what was taken from them. */
+extern struct pool ramfs_inodes, ramfs_entries;
+
+extern struct ramfs_counts {
 	uint32_t pages;	      /* of file contents, and the tables that find them */
 	uint32_t pages_limit; /* -ENOSPC beyond: half of what was free at the start */
-};
-
-extern struct ramfs_statistics ramfs_counts; /* but for inodes and entries */
+} ramfs_counts;
 
 /* What an open file of the file system in memory can do. */
 extern const struct file_ops ramfs_file_ops;

@@ -1,6 +1,6 @@
 /*
  * The file system in memory as something to mount: "ramfs", which is the root at first, and
- * "tmpfs", which is the same here. All of them share one limit (struct ramfs_statistics). See
+ * "tmpfs", which is the same here. All of them share one limit (ramfs_counts). See
  * statfs(2), and tmpfs(5) for its options, of which it knows one: mode.
  */
 
@@ -22,7 +22,8 @@ static uint32_t mode_of_option(const char *text)
 	return *text ? 0 : mode & S_ALL;
 }
 
-/* An option that is not known is named on the console: -EINVAL says nothing else. -ENOMEM. */
+/* An option that is not known is named on the console: -EINVAL says nothing else. -ENOMEM. The root
+ * may be written by all and cleaned up by the owner only (01777), as tmpfs(5) says. */
 static int tmpfs_mount(const struct filesystem *type, struct inode *device,
 		       const struct mount_options *options, struct inode **root)
 {
@@ -45,7 +46,8 @@ static int tmpfs_mount(const struct filesystem *type, struct inode *device,
 	return 0;
 }
 
-/* In pages, of the whole machine: what is free is free to files only up to the limit. */
+/* In pages, of the whole machine: what is free is free to files only up to the limit. The type is
+ * Linux's for ramfs (statfs(2)); inodes are not limited, and not told. */
 static void ramfs_statfs(struct inode *root, struct filesystem_usage *usage)
 {
 	uint32_t free = page_free_count();
@@ -57,6 +59,7 @@ static void ramfs_statfs(struct inode *root, struct filesystem_usage *usage)
 					    .available = free };
 }
 
+/* Two names of one file system, because programs ask for both; each mount is another tree. */
 static void ramfs_start(void)
 {
 	static struct filesystem types[] = { { .type = "ramfs" }, { .type = "tmpfs" } };

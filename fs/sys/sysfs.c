@@ -119,7 +119,8 @@ static bool next_number(const struct procfs_node *directory, struct procfs_objec
 	return true;
 }
 
-/* struct procfs_entry's up: from a partition's directory back to its drive's. */
+/* struct procfs_entry's up: from a partition's directory back to its drive's. A drive's is at the
+ * top, and `whole` is NULL. */
 static const void *whole_of(const void *partition)
 {
 	return ((const struct block_device *)partition)->whole;
@@ -141,6 +142,7 @@ static int link_device(const void *object, char *target, uint32_t size)
 
 /* ---- the tree, from below ---- */
 
+/* What nothing here can change has its text; the limits are those that _Static_assert compares. */
 static struct procfs_entry of_queue[] = {
 	{ "discard_granularity", .show = show_discard_unit },
 	{ "discard_max_bytes", .show = show_discard_most },

@@ -102,17 +102,16 @@ void shim_remove_all(struct inode *directory)
 
 uint32_t shim_ramfs_pages(void)
 {
-	return ramfs_statistics().pages;
+	return ramfs_counts.pages;
 }
 
 void shim_require_no_leak(const char *after, uint32_t pages)
 {
-	struct ramfs_statistics counts = ramfs_statistics();
-
-	REQUIRE(counts.inodes == roots, "after %s: %u inodes, %u roots", after, counts.inodes,
-		roots);
-	REQUIRE(counts.entries == 0, "after %s: %u directory entries", after, counts.entries);
-	REQUIRE(counts.pages == 0, "after %s: %u pages of ramfs", after, counts.pages);
+	REQUIRE(ramfs_inodes.used == roots, "after %s: %u inodes, %u roots", after,
+		ramfs_inodes.used, roots);
+	REQUIRE(ramfs_entries.used == 0, "after %s: %u directory entries", after,
+		ramfs_entries.used);
+	REQUIRE(ramfs_counts.pages == 0, "after %s: %u pages of ramfs", after, ramfs_counts.pages);
 	REQUIRE(shim_pages_out <= pages + 1, "after %s: %u pages", after, shim_pages_out);
 	REQUIRE(file_pool.used == 0, "after %s: %u open files", after, file_pool.used);
 	REQUIRE(pipe_pool.used == 0, "after %s: %u pipes", after, pipe_pool.used);

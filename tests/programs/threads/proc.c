@@ -2,6 +2,7 @@
 #include "threads.h"
 
 #include <dirent.h>
+#include <sys/prctl.h>
 #include <sys/shm.h>
 #include <sys/stat.h>
 
@@ -65,6 +66,14 @@ static void *look_at_status(void *unused)
 	say("Threads", number_in("/proc/self/status", "Threads:"));
 	say("one Tgid", number_in("/proc/self/status", "Tgid:") == getpid());
 	say("one Pid", number_in("/proc/self/status", "Pid:") == getpid());
+	say("rights", number_in("/proc/self/status", "NoNewPrivs:") ==
+			  prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0));
+	if (fork() == 0) {
+		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+		say("rights", number_in("/proc/self/status", "NoNewPrivs:"));
+		_exit(0);
+	}
+	wait(NULL);
 	return NULL;
 }
 
