@@ -16,11 +16,6 @@
 #define SPIN_MS	      1000
 #define NAP_MS	      20
 
-static uint32_t milliseconds(uint64_t cycles)
-{
-	return divide64(cycles, time_tsc_khz(), NULL);
-}
-
 static volatile bool spinning;
 
 /* Never sleeps and never yields: only the tick can take the processor from it. */
@@ -72,8 +67,8 @@ static int run_spin(int count, char **words)
 
 	for (unsigned i = 0; i < wanted; i++)
 		if (tasks[i])
-			printk("spin: thread %d had the processor for %u ms\n", tasks[i]->pid,
-			       milliseconds(tasks[i]->schedule.total));
+			printk("spin: thread %d had the processor for %llu ms\n", tasks[i]->pid,
+			       divide64(tasks[i]->schedule.total, time_tsc_khz(), NULL));
 	printk("spin: a task that sleeps for %u ms gets the processor %u us late\n", NAP_MS, late);
 	spinning = false;
 	await_end(before);

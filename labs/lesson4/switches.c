@@ -11,6 +11,7 @@
 #include "drivers/clock/pit.h"
 #include "kernel/task/lock.h"
 #include "kernel/cpu/machine.h"
+#include "kernel/cpu/paging.h"
 #include "kernel/report/monitor.h"
 #include "kernel/lib/number.h"
 #include "kernel/report/printk.h"
@@ -38,14 +39,6 @@ static uint32_t page_count, round_count, loads, last_cr3, ready;
 static bool has_spaces;
 static uint64_t begin, end; /* of the game: both are there, one has ended */
 
-static uint32_t read_cr3(void)
-{
-	uint32_t cr3;
-
-	__asm__ volatile("movl %%cr3, %0" : "=r"(cr3));
-	return cr3;
-}
-
 /* One byte of each page: as many TLB entries as possible for as little work. */
 static void touch(volatile uint8_t *pages)
 {
@@ -69,8 +62,8 @@ static void play(void *argument)
 	while (left-- > 0) {
 		touch(argument);
 		yield();
-		loads += read_cr3() != last_cr3;
-		last_cr3 = read_cr3();
+		loads += paging_directory() != last_cr3;
+		last_cr3 = paging_directory();
 	}
 	if (ready++ == 4)
 		end = time_stamp();
