@@ -2,7 +2,11 @@
  * ioctls of files and directories of ext2, ext3 and ext4: their flags (chattr, lsattr), and where
  * their blocks are (filefrag); and SEEK_DATA and SEEK_HOLE.
  *
- * What is dirty gets its blocks first, so these tell of the disk alone.
+ * What is dirty gets its blocks first, so these tell of the disk alone. Between two answers of the
+ * map the lock of the mount is free, so a file that is being written may be told piece by piece as
+ * it was at different moments, as on Linux.
+ *
+ * ioctl_iflags(2), lseek(2), docs.kernel.org "Fiemap Ioctl". All may sleep.
  */
 #include "fs/disk/ext_inode.h"
 #include "fs/ext/disk.h"
@@ -21,6 +25,8 @@ static const struct {
 
 /* An immutable file can lose that flag, but until then no other changes. What the flags cannot do
  * here is refused: another kind of map, another way to write data. */
+/* -EOPNOTSUPP, -EPERM. Flags outside EXT_FLAGS_SETTABLE are told by FS_IOC_GETFLAGS, and ignored
+ * here, because chattr gives all back that it got. */
 static int check_flags(const struct disk_inode *inode, uint32_t flags)
 {
 	uint32_t changed = (flags ^ inode->ext.flags) & EXT_FLAGS_SETTABLE;
@@ -31,7 +37,9 @@ static int check_flags(const struct disk_inode *inode, uint32_t flags)
 	return inode->ext.flags & flags & EXT_FLAG_IMMUTABLE && changed ? -EPERM : 0;
 }
 
-/* FS_IOC_SETFLAGS, chattr. They are metadata: what must be safe at once is committed at the end. */
+/* FS_IOC_SETFLAGS, chattr. They are metadata: what must be safe at once is committed at the end.
+ * The lock of the mount is held from the check to the store, so two calls do not mix their flags.
+ */
 static int set_ext_flags(struct disk_inode *inode, uint32_t flags)
 {
 	if (inode->mount->read_only || ext_is_read_only(inode->mount->fs))
@@ -63,7 +71,7 @@ static int give_common_flags(const struct disk_inode *inode, uint32_t argument)
 	return give(argument, &all, sizeof(all));
 }
 
-/* There are no projects but number 0. */
+/* FS_IOC_FSSETXATTR. There are no projects but number 0. */
 static int set_common_flags(struct disk_inode *inode, uint32_t argument)
 {
 	uint32_t flags = inode->ext.flags & EXT_FLAGS_VISIBLE;
@@ -80,6 +88,7 @@ static int set_common_flags(struct disk_inode *inode, uint32_t argument)
 
 /* ---- blocks ---- */
 
+/* One answer of the map, with the lock of the mount: as long as the run goes, holes included. */
 int disk_map(struct disk_inode *inode, uint64_t block, struct ext_mapping *mapping)
 {
 	mutex_lock(&inode->mount->lock);
@@ -112,7 +121,9 @@ int disk_seek(struct inode *vfs, bool hole, uint64_t *offset)
 	return 0;
 }
 
-/* The next extent, after a request's first bytes; 1: it does not fit. */
+/* The next extent, after a request's first bytes; 1: it does not fit, and the program asks again
+ * from there. -EFAULT. */
+/* With room for none (count 0) extents are only counted: filefrag asks that first. */
 static int give_extent(uint32_t address, struct linux_fiemap *map,
 		       const struct linux_extent *extent)
 {
@@ -184,6 +195,8 @@ static int give_map(struct disk_inode *inode, uint32_t argument)
 }
 
 /* FIBMAP: a block of a regular file becomes one of the disk; a hole becomes 0. */
+/* A block number of 32 bits: -ERANGE for one beyond, as on Linux. An unwritten block is told as a
+ * hole, since what is on the disk there is not the file's. */
 static int give_block(struct disk_inode *inode, uint32_t argument)
 {
 	struct ext_mapping mapping;
@@ -206,6 +219,9 @@ static int give_block(struct disk_inode *inode, uint32_t argument)
 }
 
 /* -ENOTTY for a command of other devices: so isatty(3) knows a terminal. */
+/* Of files and of directories alike. FITRIM is of the whole file system, whichever file it comes
+ * by.
+ */
 int disk_control(struct file *file, uint32_t command, uint32_t argument)
 {
 	struct disk_inode *inode = disk_inode(file->inode);

@@ -6,6 +6,9 @@
  *
  *	data=ordered|journal|writeback	errors=continue|remount-ro|panic	barrier=0|1
  *	nobarrier			noload
+ *
+ * The library knows nothing of tasks: one lock for each mount serializes its calls (disk_unlock).
+ * What is here may sleep, for that lock and for the disk. mount(8), ext4(5).
  */
 #include "fs/disk/block_files.h"
 #include "fs/disk/ext_inode.h"
@@ -16,6 +19,7 @@
 #include "kernel/task/time.h"
 #include "mm/kmalloc.h"
 
+/* The root directory's inode, and the type that statfs(2) tells: of all three. */
 #define ROOT   2u
 #define MAGIC  0xef53u
 #define TRIES  20 /* of an unmount, while pages are being written back */
@@ -23,6 +27,8 @@
 
 /* ---- options ---- */
 
+/* Where a member of ext_options is: all are of one byte, or little-endian with a value below 256.
+ */
 #define MEMBER(name) ((uint8_t)offsetof(struct ext_options, name))
 
 /* An option, its value, and where they go: a number into a member of ext_options, whose first byte
@@ -72,7 +78,7 @@ static int parse_options(const char *type, const struct mount_options *from, str
 
 /* ---- mount and unmount ---- */
 
-/* "ext4" may be any of the three, as in Linux. */
+/* "ext4" may be any of the three, as in Linux; "ext2" and "ext3" must be what the features say. */
 static bool is_type(const char *wanted, const char *found)
 {
 	return strcmp(wanted, "ext4") == 0 || strcmp(wanted, found) == 0;
@@ -94,6 +100,7 @@ static int open_fs(struct disk_mount *mount, const char *type, const struct ext_
 	return -EINVAL;
 }
 
+/* What the VFS and the files ask of each mount; the library has the rest. */
 static void set_mount_flags(struct disk_mount *mount, const struct mount_options *options)
 {
 	mount->read_only = options->read_only;
@@ -102,6 +109,8 @@ static void set_mount_flags(struct disk_mount *mount, const struct mount_options
 	mount->synchronous_directories = options->synchronous_directories;
 }
 
+/* Everything after the claim of the device. After an error nothing of the library is left, and
+ * end_mount does the rest. */
 static int fill_mount(struct disk_mount *mount, const char *type,
 		      const struct mount_options *options)
 {
@@ -123,7 +132,7 @@ static int fill_mount(struct disk_mount *mount, const char *type,
 	return error;
 }
 
-/* Releases the device. */
+/* Takes the mount out of the list, and releases the device, which others may mount now. */
 static void end_mount(struct disk_mount *mount)
 {
 	struct disk_mount **at = &disk_mounts;
@@ -135,6 +144,7 @@ static void end_mount(struct disk_mount *mount)
 	kfree(mount);
 }
 
+/* For fs/disk/ext_inode.c, which makes the inodes and knows no file that has their operations. */
 static const struct disk_operations operations = { &disk_inode_ops, &disk_file_ops,
 						   &disk_directory_ops, &disk_pages_ops };
 
@@ -171,12 +181,14 @@ static int disk_mount(const struct filesystem *type, struct inode *inode,
 	return 0;
 }
 
+/* Has it something to write, or a user besides the mount itself? */
 static bool is_used(struct disk_inode *inode)
 {
 	return inode->pages.dirty || inode->is_changed ||
 	       inode->inode.references > (inode == inode->mount->root);
 }
 
+/* May it change, or is it freed with its last user? Such a file forbids "read only". */
 static bool is_written(struct disk_inode *inode)
 {
 	return inode->inode.writers > 0 || inode->inode.links == 0;
@@ -218,6 +230,7 @@ static int disk_unmount(struct inode *root)
 
 /* ---- while it is mounted ---- */
 
+/* The library counts what dirty pages have reserved as not available (fs/ext/usage.c). */
 static void disk_statfs(struct inode *root, struct filesystem_usage *usage)
 {
 	struct disk_mount *mount = disk_inode(root)->mount;
@@ -235,6 +248,7 @@ static void disk_statfs(struct inode *root, struct filesystem_usage *usage)
 					    .free_inodes = of_ext.free_inodes };
 }
 
+/* Asked for, or become so: by errors=remount-ro, or by a journal that could not be written. */
 static bool disk_is_read_only(const struct inode *root)
 {
 	const struct disk_mount *mount = ((const struct disk_inode *)root)->mount;
@@ -289,6 +303,8 @@ static int disk_remount(struct inode *root, const struct mount_options *options)
 
 /* ---- start ---- */
 
+/* A mount without a type tries them in this order, so ext4, which takes any of the three, is last.
+ */
 static void ext_start(void)
 {
 	static struct filesystem types[3];
@@ -308,6 +324,7 @@ static void ext_start(void)
 }
 STARTUP(ext_start)
 
+/* Before the machine is switched off, restarted or ends: what is mounted is safe by then. */
 void machine_before_exit(void)
 {
 	vfs_shut_down();

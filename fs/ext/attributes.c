@@ -12,11 +12,16 @@
  * three known ones (access control lists) are neither shown nor changed, and stay. Entries of a
  * block are sorted by prefix, length and text. Several inodes may share a block
  * (attributes_change.c).
+ *
+ * Nothing of a place is used before all of it was checked, so the functions for entries need no
+ * bounds. docs.kernel.org, "ext4 Data Structures and Algorithms", 4.3 Extended Attributes. May wait
+ * for the drive.
  */
 #include "fs/ext/attributes.h"
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 
+/* As Linux's IS_LAST_ENTRY has it: where the first word is 0 there is no entry. */
 #define END_BYTES ((uint32_t)sizeof(uint32_t)) /* of the word after the last entry */
 
 static const struct {
@@ -31,6 +36,7 @@ static const struct {
 
 #define PREFIXES (sizeof(prefixes) / sizeof(prefixes[0]))
 
+/* A name that is all prefix is -EINVAL, as on Linux: there it is "user." without a key. */
 int ext_attribute_split(const char *name, struct ext_attribute_name *out)
 {
 	size_t length = strlen(name);
@@ -51,6 +57,9 @@ int ext_attribute_split(const char *name, struct ext_attribute_name *out)
 
 /* ---- entries ---- */
 
+/* One step of every walk. The word is copied, because offsets of a damaged place need not be
+ * aligned.
+ */
 struct ext_xattr_entry *ext_attribute_next(const struct ext_attributes *place, uint32_t *at)
 {
 	struct ext_xattr_entry *entry = (struct ext_xattr_entry *)(place->data + *at);
@@ -65,6 +74,7 @@ struct ext_xattr_entry *ext_attribute_next(const struct ext_attributes *place, u
 	return entry;
 }
 
+/* Lengths before letters, as Linux sorts them (fs/ext4/xattr.c): so "b" comes before "aa". */
 int ext_attribute_compare(const struct ext_attribute_name *name,
 			  const struct ext_xattr_entry *entry)
 {
@@ -91,7 +101,8 @@ struct ext_xattr_entry *ext_attribute_find(const struct ext_attributes *place,
 
 /* ---- what is on the disk is checked ---- */
 
-/* Entries end in the place, and have no value in an inode of its own; *end is after their 0. */
+/* Entries end in the place, and have no value in an inode of its own, which the feature ea_inode
+ * would allow; *end is after their 0. */
 static bool entries_valid(const struct ext_attributes *place, uint32_t *end)
 {
 	const struct ext_xattr_entry *entry;
@@ -123,6 +134,7 @@ static bool values_valid(const struct ext_attributes *place, uint32_t end)
 	return true;
 }
 
+/* -EUCLEAN; then the buffer has been given back. */
 static int check_entries(const struct ext_inode *inode, struct ext_attributes *place)
 {
 	uint32_t end;
@@ -164,6 +176,8 @@ int ext_attributes_in_inode(const struct ext_inode *inode, struct ext_attributes
 	return check_entries(inode, out);
 }
 
+/* Linux makes blocks of one block only, and never one that nobody has. The checksum is over the
+ * block's number, too: a block that was written to a wrong place is found. */
 static int check_attribute_header(const struct ext_inode *inode, const struct cached_block *buffer)
 {
 	const struct ext_xattr_header *header = (const struct ext_xattr_header *)buffer->data;
@@ -183,6 +197,7 @@ static int check_attribute_header(const struct ext_inode *inode, const struct ca
 	return -EBADMSG;
 }
 
+/* A block that is the file system's own (a bitmap, a table) is refused before it is read. */
 int ext_attributes_in_block(const struct ext_inode *inode, struct ext_attributes *out)
 {
 	struct ext_fs *fs = inode->fs;
@@ -190,10 +205,9 @@ int ext_attributes_in_block(const struct ext_inode *inode, struct ext_attributes
 	*out = (struct ext_attributes){ .is_block = true };
 	if (inode->attributes == 0)
 		return 0;
-	int error = ext_check_run(inode, inode->attributes, 1);
+	int error = ext_check_run(inode, inode->attributes, 1)
+			?: ext_block_read(fs, inode->attributes, BLOCK_OTHER, &out->buffer);
 
-	if (!error)
-		error = ext_block_read(fs, inode->attributes, BLOCK_OTHER, &out->buffer);
 	if (error)
 		return error;
 	error = check_attribute_header(inode, out->buffer);
@@ -209,8 +223,10 @@ int ext_attributes_in_block(const struct ext_inode *inode, struct ext_attributes
 
 typedef int open_place(const struct ext_inode *inode, struct ext_attributes *out);
 
+/* In Linux's order: what is in both (a move that was cut off) is the inode's. */
 static open_place *const places[] = { ext_attributes_in_inode, ext_attributes_in_block };
 
+/* A size of 0 asks how long the value is: getxattr(2). */
 static int copy_value(const struct ext_attributes *place, const struct ext_attribute_name *name,
 		      void *value, uint32_t size)
 {
@@ -225,6 +241,7 @@ static int copy_value(const struct ext_attributes *place, const struct ext_attri
 	return (int)entry->e_value_size;
 }
 
+/* The block is read only when the inode does not have the name. */
 int ext_attribute_get(const struct ext_inode *inode, const char *name, void *value, uint32_t size)
 {
 	struct ext_attribute_name wanted;
@@ -264,6 +281,7 @@ static int add_name(const struct ext_xattr_entry *entry, char *names, uint32_t s
 	return 0;
 }
 
+/* listxattr(2): all names one after the other, those in the inode first. */
 int ext_attribute_list(const struct ext_inode *inode, char *names, uint32_t size)
 {
 	const struct ext_xattr_entry *entry;

@@ -33,6 +33,7 @@ struct job {
 
 /* ---- hashes of entries in a block (docs.kernel.org, ext4: "Extended Attributes") ---- */
 
+/* Of the name's bytes and the value's words, which are padded with zeros. e2fsck compares it. */
 static uint32_t entry_hash(const struct ext_attributes *place, const struct ext_xattr_entry *entry)
 {
 	uint32_t hash = 0, word;
@@ -62,6 +63,8 @@ static uint32_t block_hash(const struct ext_attributes *place)
 
 /* ---- a place is built again ---- */
 
+/* An entry at the front, and its value at the back. -ENOSPC when the two would meet: the word of 0
+ * that ends the entries is counted in. */
 static int add_attribute(struct job *job, const struct ext_attribute_name *name, const void *value,
 			 uint32_t size)
 {
@@ -84,14 +87,20 @@ static int add_attribute(struct job *job, const struct ext_attribute_name *name,
 	return 0;
 }
 
-/* The entries of a place, with the value in the place of an old one, in the order of a block, or at
- * the end; without a value, without the old one. */
-static int build(struct job *job, const struct ext_attributes *from, const void *value)
+/* The entries of a place, from byte `first` of the new one on: with the value in the place of an
+ * old one, in the order of a block, or at the end; without a value, without the old one. -ENOSPC if
+ * `size` bytes do not have room for them. */
+static int build(struct job *job, const struct ext_attributes *from, const void *value,
+		 uint32_t first, uint32_t size)
 {
 	const struct ext_xattr_entry *entry;
 	uint32_t at = from->first;
 	int error = 0;
 
+	job->built.first = job->at = first;
+	job->built.size = job->values = size;
+	job->built.is_block = from->is_block;
+	memset(job->built.data, 0, size);
 	while (!error && from->buffer && (entry = ext_attribute_next(from, &at))) {
 		const struct ext_attribute_name old = { entry->e_name, entry->e_name_len,
 							entry->e_name_index };
@@ -110,16 +119,10 @@ static int build(struct job *job, const struct ext_attributes *from, const void 
 	return error;
 }
 
-static void begin_building(struct job *job, uint32_t first, uint32_t size, bool is_block)
-{
-	job->built.first = job->at = first;
-	job->built.size = job->values = size;
-	job->built.is_block = is_block;
-	memset(job->built.data, 0, size);
-}
-
 /* ---- inside the inode: its block of the table is part of the transaction ---- */
 
+/* Without an entry it gets no magic number, as one that never had any. -ENOSPC: the inode has no
+ * place, or too small a one. */
 static int put_in_inode(struct job *job, const void *value)
 {
 	const struct ext_attributes *body = &job->body;
@@ -127,8 +130,7 @@ static int put_in_inode(struct job *job, const void *value)
 
 	if (!body->buffer)
 		return -ENOSPC;
-	begin_building(job, 0, body->size, false);
-	int error = build(job, body, value);
+	int error = build(job, body, value, 0, body->size);
 
 	if (error)
 		return error;
@@ -192,6 +194,7 @@ static int block_to_write(struct job *job, struct cached_block **out)
 	return error;
 }
 
+/* The first block in a file system sets the feature, as on Linux. */
 static void note_feature(struct ext_fs *fs)
 {
 	if (fs->super.s_feature_compat & EXT_COMPAT_EXT_ATTR)
@@ -200,15 +203,14 @@ static void note_feature(struct ext_fs *fs)
 	fs->super_changed = true;
 }
 
+/* The page is complete before the block is touched, and an empty one frees the block. */
 static int put_in_block(struct job *job, const void *value)
 {
 	struct ext_inode *inode = job->inode;
 	struct ext_fs *fs = inode->fs;
 	struct ext_xattr_header *header = (struct ext_xattr_header *)job->built.data;
 	struct cached_block *buffer;
-
-	begin_building(job, sizeof(*header), fs->summary.block_size, true);
-	int error = build(job, &job->block, value);
+	int error = build(job, &job->block, value, sizeof(*header), fs->summary.block_size);
 
 	if (!error && job->at == sizeof(*header)) {
 		buffer = job->block.buffer;
@@ -234,6 +236,7 @@ static int put_in_block(struct job *job, const void *value)
 
 /* ---- one call ---- */
 
+/* Setting what is there already writes nothing, and leaves the times alone. */
 static bool has_value(const struct job *job, const struct ext_attributes *place,
 		      const struct ext_xattr_entry *entry)
 {
@@ -241,6 +244,7 @@ static bool has_value(const struct job *job, const struct ext_attributes *place,
 	       memcmp(place->data + entry->e_value_offs, job->value, job->size) == 0;
 }
 
+/* A new value is there before the old one goes: cut off in between, the name has one of the two. */
 static int change_places(struct job *job, bool in_body, bool in_block)
 {
 	if (!job->value)
@@ -255,6 +259,7 @@ static int change_places(struct job *job, bool in_body, bool in_block)
 	return !error && in_body ? put_in_inode(job, NULL) : error;
 }
 
+/* -EEXIST and -ENODATA as setxattr(2) has them; -ENOSPC for what no block could hold. */
 static int change_opened(struct job *job, enum ext_attribute_flags flags)
 {
 	const struct ext_xattr_entry *in_body = ext_attribute_find(&job->body, &job->name);
@@ -276,6 +281,7 @@ static int change_opened(struct job *job, enum ext_attribute_flags flags)
 	return ext_inode_write_after(job->inode, error);
 }
 
+/* Both places stay referenced until the end: which one the name is in decides what is done. */
 static int change(struct job *job, enum ext_attribute_flags flags)
 {
 	int error = ext_attributes_in_inode(job->inode, &job->body);
@@ -291,13 +297,6 @@ static int change(struct job *job, enum ext_attribute_flags flags)
 }
 
 /* The inode on disk is pinned, so that it can be written, whatever fails. */
-static int change_once(struct job *job, enum ext_attribute_flags flags)
-{
-	int error = ext_inode_begin(job->inode);
-
-	return error ? error : ext_inode_end(job->inode, change(job, flags));
-}
-
 int ext_attribute_set(struct ext_inode *inode, const char *name, const void *value, uint32_t size,
 		      enum ext_attribute_flags flags)
 {
@@ -309,11 +308,12 @@ int ext_attribute_set(struct ext_inode *inode, const char *name, const void *val
 	job.built.data = page_alloc(0);
 	if (!job.built.data)
 		return -ENOMEM;
-	error = change_once(&job, flags);
+	error = ext_inode_begin(inode) ?: ext_inode_end(inode, change(&job, flags));
 	page_free(job.built.data, 0);
 	return error;
 }
 
+/* The inode is freed: its own place goes with it, the block only with the last that has it. */
 int ext_attributes_release(struct ext_inode *inode)
 {
 	struct ext_attributes place;

@@ -201,11 +201,10 @@ static int check_never_written(const struct ext_bitmap *bitmap)
 static int get_new(struct ext_bitmap *bitmap)
 {
 	struct ext_fs *fs = bitmap->fs;
-	int error = check_never_written(bitmap);
+	int error = check_never_written(bitmap)
+			?: bcache_get_zeroed(fs->device, bitmap->block, fs->summary.block_size,
+					     &bitmap->buffer);
 
-	if (!error)
-		error = bcache_get_zeroed(fs->device, bitmap->block, fs->summary.block_size,
-					  &bitmap->buffer);
 	if (error)
 		return error;
 	make_bitmap(bitmap);

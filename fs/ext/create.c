@@ -76,9 +76,7 @@ static int make_inode(const struct ext_inode *parent, const struct ext_new *new,
 
 	if (error)
 		return error;
-	error = fill_inode(out, parent, new);
-	if (!error)
-		error = ext_inode_write(out);
+	error = fill_inode(out, parent, new) ?: ext_inode_write(out);
 	if (!error)
 		return 0;
 	out->links = 0; /* on the disk, too: it may be the next mount that releases it */
@@ -125,12 +123,9 @@ int ext_create(struct ext_inode *directory, const struct ext_name *name, const s
 {
 	struct ext_names_change change;
 	bool left = false;
-	int error = ext_name_check(directory, name);
+	int error = ext_name_check(directory, name) ?: check_new(directory, new)
+			?: ext_names_begin(&change, directory, NULL, NULL, NULL);
 
-	if (!error)
-		error = check_new(directory, new);
-	if (!error)
-		error = ext_names_begin(&change, directory, NULL, NULL, NULL);
 	if (error)
 		return error;
 	error = make_with_name(directory, name, new, out, &left);

@@ -270,12 +270,9 @@ static int split_leaf(struct ext_inode *directory, struct ext_tree *tree, uint32
 		return -ENOMEM;
 	int error = ext_tree_leaf(tree, &leaf);
 
-	if (!error) {
-		error = ext_change(directory->fs, leaf);
-		if (!error)
-			error = split_names(directory, tree, leaf, work, hash);
-		bcache_put(leaf);
-	}
+	if (!error)
+		error = bcache_done(leaf, ext_change(directory->fs, leaf)
+					      ?: split_names(directory, tree, leaf, work, hash));
 	page_free(work, WORKSPACE_ORDER);
 	return error;
 }
@@ -284,19 +281,13 @@ int ext_tree_room(struct ext_inode *directory, const struct ext_name *name, stru
 {
 	uint32_t bytes = ext_entry_bytes(name->length), hash;
 	struct ext_tree tree;
-	int error = ext_tree_open_at(directory, &tree, name, &hash);
+	int error = ext_tree_open_at(directory, &tree, name, &hash)
+			?: ext_tree_look(&tree, NULL, bytes, slot);
 
-	if (!error)
-		error = ext_tree_look(&tree, NULL, bytes, slot);
-	if (error == -ENOSPC) {
-		error = change_nodes(directory, &tree);
-		if (!error)
-			error = make_node_room(directory, &tree);
-		if (!error)
-			error = split_leaf(directory, &tree, hash);
-		if (!error)
-			error = ext_tree_look(&tree, NULL, bytes, slot);
-	}
+	if (error == -ENOSPC)
+		error = change_nodes(directory, &tree) ?: make_node_room(directory, &tree)
+			    ?: split_leaf(directory, &tree, hash)
+			    ?: ext_tree_look(&tree, NULL, bytes, slot);
 	ext_tree_close(&tree);
 	return error;
 }

@@ -141,19 +141,15 @@ static int get_table_block(const struct ext_bitmap *bitmap, uint32_t index,
 	uint32_t first = index - index % in_block, all = bitmap->bits;
 	uint32_t end = first + in_block < all ? first + in_block : all;
 	uint64_t table;
-	int error;
 
 	if (first < all - unused_inodes(fs, &bitmap->descriptor) ||
-	    ext_bits_find(bitmap->buffer->data, NULL, first, end, true) < end) {
-		error = check_free(bitmap, index, 1, false);
-		return error ? error : ext_inode_block(fs, bitmap->group * all + index + 1, out);
-	}
-	error = check_free(bitmap, first, end - first, true);
-	if (!error)
-		error = ext_inode_table(fs, bitmap->group, &table);
-	return error ? error
-		     : bcache_get_zeroed(fs->device, table + index / in_block,
-					 fs->summary.block_size, out);
+	    ext_bits_find(bitmap->buffer->data, NULL, first, end, true) < end)
+		return check_free(bitmap, index, 1, false)
+			   ?: ext_inode_block(fs, bitmap->group * all + index + 1, out);
+	return check_free(bitmap, first, end - first, true)
+		   ?: ext_inode_table(fs, bitmap->group, &table)
+		   ?: bcache_get_zeroed(fs->device, table + index / in_block,
+					fs->summary.block_size, out);
 }
 
 /* Marks inode `index` of a group as in use; *table is its block, in the transaction. */
@@ -169,9 +165,7 @@ static int take_from_table(struct ext_bitmap *bitmap, uint32_t index, bool is_di
 	count_inode(descriptor, 1, is_directory);
 	if (rest < unused_inodes(bitmap->fs, descriptor))
 		EXT_PUT32(descriptor, bg_itable_unused, rest);
-	error = ext_change(bitmap->fs, *table);
-	if (!error)
-		error = ext_bitmap_change(bitmap, index, 1, true);
+	error = ext_change(bitmap->fs, *table) ?: ext_bitmap_change(bitmap, index, 1, true);
 	if (error)
 		bcache_put(*table);
 	return error;

@@ -217,11 +217,9 @@ static int collect_tree(struct listing *listing, uint64_t *next)
 
 	listing->version = tree.version;
 	if (!error)
-		error = ext_tree_seek(&tree, (uint32_t)(*listing->position & POSITION_END) << 1);
-	if (!error)
-		error = ext_directory_walk(listing->directory, 0, sort_entry, listing);
-	if (!error)
-		error = collect_names(listing, &tree, next);
+		error = ext_tree_seek(&tree, (uint32_t)(*listing->position & POSITION_END) << 1)
+			    ?: ext_directory_walk(listing->directory, 0, sort_entry, listing)
+			    ?: collect_names(listing, &tree, next);
 	ext_tree_close(&tree);
 	return error;
 }

@@ -20,9 +20,8 @@ int ext_link(struct ext_inode *directory, const struct ext_name *name, struct ex
 		error = ext_is_directory(inode) ? -EPERM : ext_links_check(inode);
 	if (!error && inode->links == 0)
 		error = -ENOENT; /* it is an orphan */
-	if (error)
-		return error;
-	error = ext_names_begin(&change, directory, inode, NULL, NULL);
+	if (!error)
+		error = ext_names_begin(&change, directory, inode, NULL, NULL);
 	if (error)
 		return error;
 	error = ext_name_room(directory, name, &slot);

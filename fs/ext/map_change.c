@@ -113,12 +113,11 @@ int ext_block_add(struct ext_inode *inode, uint64_t logical, struct cached_block
 
 	if (!error && there.physical != 0)
 		error = ext_corrupt_inode(inode, "block %ju is new, and has a place", logical);
-	if (!error)
-		error = ext_map_goal(inode, logical, &goal);
 	if (!error && ext_map_reach(inode, logical) == 0)
 		error = -EFBIG;
 	if (!error)
-		error = ext_metadata_allocate(inode, goal, out);
+		error =
+		    ext_map_goal(inode, logical, &goal) ?: ext_metadata_allocate(inode, goal, out);
 	if (error)
 		return error;
 	run.physical = (*out)->block;

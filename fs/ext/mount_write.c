@@ -92,10 +92,8 @@ int ext_journal_begin(struct ext_fs *fs, bool *replayed)
 		return recover ? ext_corrupt(fs, "needs_recovery", "but there is no journal") : 0;
 	if (fs->options.read_only && (!recover || fs->options.no_replay))
 		return 0;
-	int error = open_journal(fs);
+	int error = open_journal(fs) ?: ext_own_add_journal(fs);
 
-	if (!error)
-		error = ext_own_add_journal(fs);
 	if (!error && journal_needs_recovery(fs->journal)) {
 		error = replay(fs);
 		*replayed = !error;
@@ -131,14 +129,11 @@ static int check_groups(struct ext_fs *fs)
 static int finish_orphan(struct ext_fs *fs, uint32_t number)
 {
 	struct ext_inode inode;
-	int error = ext_orphan_check(fs, number);
+	/* a change: a bitmap that was never written is made */
+	int error = ext_orphan_check(fs, number) ?: ext_begin(fs, EXT_CREDITS)
+			?: ext_end(fs, ext_inode_check_used(fs, number))
+			?: ext_inode_load(fs, number, &inode);
 
-	if (!error)
-		error = ext_begin(fs, EXT_CREDITS); /* a bitmap that was never written is made */
-	if (!error)
-		error = ext_end(fs, ext_inode_check_used(fs, number));
-	if (!error)
-		error = ext_inode_load(fs, number, &inode);
 	if (error)
 		return error;
 	if (inode.links > 0 && !ext_is_regular(&inode))
@@ -205,12 +200,8 @@ static int mark_used(struct ext_fs *fs)
 
 int ext_write_begin(struct ext_fs *fs)
 {
-	int error = check_features(fs);
+	int error = check_features(fs) ?: check_groups(fs) ?: get_super(fs);
 
-	if (!error)
-		error = check_groups(fs);
-	if (!error)
-		error = get_super(fs);
 	if (error)
 		return error;
 	if (fs->journal)

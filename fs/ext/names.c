@@ -41,10 +41,9 @@ static int look_in_blocks(const struct ext_inode *directory, const struct ext_na
 	int missing = name ? -ENOENT : -ENOSPC, result = missing, left = name ? DAMAGED_MAX : 1;
 
 	for (slot->logical = 0; slot->logical < blocks && left > 0; slot->logical++) {
-		int error = ext_directory_block(directory, slot->logical, &slot->buffer);
+		int error = ext_directory_block(directory, slot->logical, &slot->buffer)
+				?: ext_entry_look(directory, slot, name, bytes);
 
-		if (!error)
-			error = ext_entry_look(directory, slot, name, bytes);
 		if (!error)
 			return 0;
 		if (error != missing) {
@@ -121,9 +120,7 @@ int ext_lookup(struct ext_fs *fs, const char *path, struct ext_inode *out)
 		name.length = path - name.text;
 		if (name.length == 0 && ext_is_directory(out))
 			break;
-		error = ext_find(out, &name, &number);
-		if (!error)
-			error = ext_inode_read(fs, number, out);
+		error = ext_find(out, &name, &number) ?: ext_inode_read(fs, number, out);
 	}
 	return error;
 }

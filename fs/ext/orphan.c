@@ -39,10 +39,8 @@ int ext_orphan_check(const struct ext_fs *fs, uint32_t number)
 static int get_next(struct ext_fs *fs, uint32_t number, uint32_t *next)
 {
 	struct cached_block *buffer;
-	int error = ext_orphan_check(fs, number);
+	int error = ext_orphan_check(fs, number) ?: ext_inode_block(fs, number, &buffer);
 
-	if (!error)
-		error = ext_inode_block(fs, number, &buffer);
 	if (error)
 		return error;
 	*next = ext_inode_in(fs, number, buffer)->first.i_dtime;

@@ -36,15 +36,11 @@ static int move_entry(const struct ext_inode *file, struct cached_block *buffer,
 {
 	struct ext_fs *fs = file->fs;
 	struct ext_inode orphan = { .fs = fs, .number = *entry };
-	int error = ext_orphan_check(fs, *entry);
+	int error = ext_orphan_check(fs, *entry) ?: ext_begin(fs, 3);
 
-	if (!error)
-		error = ext_begin(fs, 3);
 	if (error)
 		return error;
-	error = ext_change(fs, buffer);
-	if (!error)
-		error = ext_orphan_add(&orphan);
+	error = ext_change(fs, buffer) ?: ext_orphan_add(&orphan);
 	if (!error) {
 		*entry = 0;
 		tail_of(buffer)->ob_checksum = orphan_checksum(file, buffer);
@@ -101,9 +97,7 @@ int ext_orphan_file_empty(struct ext_fs *fs)
 		return ext_corrupt(fs, "superblock", "orphan file in inode %u",
 				   fs->super.s_orphan_file_inum);
 	if (!error)
-		error = empty_file(&file);
-	if (!error)
-		error = ext_begin(fs, 1);
+		error = empty_file(&file) ?: ext_begin(fs, 1);
 	if (error)
 		return error;
 	fs->super.s_feature_ro_compat &= ~EXT_RO_COMPAT_ORPHAN_PRESENT;

@@ -177,10 +177,8 @@ static int find_own_of_group(struct ext_fs *fs, uint32_t group)
 {
 	struct ext_group_desc of;
 	uint64_t table;
-	int error = ext_inode_table(fs, group, &table);
+	int error = ext_inode_table(fs, group, &table) ?: ext_group_read(fs, group, &of);
 
-	if (!error)
-		error = ext_group_read(fs, group, &of);
 	if (error)
 		return error;
 	error = add_group(fs, group, &of);

@@ -97,12 +97,8 @@ static void exchange_names(struct end *one, struct end *other)
  * last, because it cannot be undone. */
 static int prepare(struct end *from, struct end *to, bool exchange)
 {
-	int error = prepare_name(to);
+	int error = prepare_name(to) ?: prepare_name(from) ?: prepare_up(from, to);
 
-	if (!error)
-		error = prepare_name(from);
-	if (!error)
-		error = prepare_up(from, to);
 	if (!error && exchange)
 		error = prepare_up(to, from);
 	else if (!error && to->inode)
@@ -138,10 +134,9 @@ static int check_exchange(const struct end *one, const struct end *other)
 static int move_names(struct end *from, struct end *to, bool exchange)
 {
 	struct ext_names_change change;
-	int error = ext_name_check(from->directory, &from->name);
+	int error = ext_name_check(from->directory, &from->name)
+			?: ext_name_check(to->directory, &to->name);
 
-	if (!error)
-		error = ext_name_check(to->directory, &to->name);
 	if (!error)
 		error = exchange ? check_exchange(from, to) : check_move(from, to);
 	if (error || (to->inode && to->inode->number == from->inode->number))

@@ -50,18 +50,16 @@ static int step_down(struct ext_inode *inode, struct way *way, uint64_t goal)
 {
 	uint32_t *slot = way->slot[way->height];
 	struct cached_block **buffer = &way->buffer[way->height + 1];
-	int error;
 
 	if (*slot == 0) {
-		error = ext_metadata_allocate(inode, goal, buffer);
+		int error = ext_metadata_allocate(inode, goal, buffer);
+
 		if (!error)
 			*slot = (uint32_t)(*buffer)->block;
 		return error;
 	}
-	error = ext_check_run(inode, *slot, 1);
-	if (!error)
-		error = ext_mapping_block(inode, *slot, buffer);
-	return error ? error : ext_change_or_put(inode->fs, *buffer);
+	return ext_check_run(inode, *slot, 1) ?: ext_mapping_block(inode, *slot, buffer)
+		   ?: ext_change_or_put(inode->fs, *buffer);
 }
 
 /* Goes to the pointer of a block. Without `make` it ends early where a tree is missing. */

@@ -211,9 +211,7 @@ static int64_t write_fresh(struct ext_inode *inode, const struct ext_mapping *ma
 		return error;
 	if (((uint64_t)run.length << fs->block_shift) - skip < length)
 		length = (uint32_t)(((uint64_t)run.length << fs->block_shift) - skip);
-	error = write_new(fs, run.physical, skip, data, length);
-	if (!error)
-		error = ext_map_set(inode, &run);
+	error = write_new(fs, run.physical, skip, data, length) ?: ext_map_set(inode, &run);
 	if (error && mapping->physical == 0)
 		ext_blocks_free(inode, run.physical, run.length, false);
 	return error ? error : (int64_t)length;

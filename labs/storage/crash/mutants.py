@@ -142,8 +142,8 @@ MUTANTS: dict[str, Mutant] = {
         (
             (
                 WRITE,
-                "	error = write_new(fs, run.physical, skip, data, length);",
-                "	error = keep_for_later(fs, run.physical, skip, data, length);",
+                "	error = write_new(fs, run.physical, skip, data, length)",
+                "	error = keep_for_later(fs, run.physical, skip, data, length)",
             ),
             (
                 WRITE,
