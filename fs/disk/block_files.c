@@ -46,6 +46,7 @@ struct block_file {
 
 static struct block_file *files;
 
+/* One for each drive and partition, the newest first; they stay, because their devices do. */
 static struct block_file *file_of_number(uint32_t number)
 {
 	struct block_file *each = files;
@@ -55,6 +56,7 @@ static struct block_file *file_of_number(uint32_t number)
 	return each;
 }
 
+/* By the inode, so a node that mknod(2) has made leads to the same device. */
 static struct block_file *block_of_open(const struct file *file)
 {
 	return file_of_number(file->inode->device);
@@ -94,16 +96,18 @@ static int block_pages_write(struct cached_file *cached, uint64_t offset, const 
 	return error;
 }
 
+/* A device has no metadata: fsync and fdatasync are the same. */
 static int block_pages_commit(struct cached_file *cached, bool data_only)
 {
 	return block_flush(((struct block_file *)cached)->block);
 }
 
-/* A device never goes. */
+/* A device never goes, so its pages need no reference to it. */
 static void keep(struct cached_file *cached)
 {
 }
 
+/* Without `grow` and `will_write`: a device has one size, and all of its blocks. */
 static const struct cached_file_ops disk_ops = { .read = block_pages_read,
 						 .write = block_pages_write,
 						 .size = bytes_of,
@@ -166,6 +170,8 @@ static uint64_t block_size(const struct file *file)
 	return bytes_of(&block_of_open(file)->cached);
 }
 
+/* While a file system has the device its pages are dropped before each read, so that the block
+ * cache, which may be newer, is asked again. */
 static int read_block_file(struct file *file, struct buffer *to, uint64_t offset)
 {
 	struct block_file *block = block_of_open(file);
@@ -212,6 +218,8 @@ static int write_block_file(struct file *file, struct buffer *from, uint64_t off
 	return error ? error : moved;
 }
 
+/* mmap of a device: its pages. A file system's changes do not show there until they are read again.
+ */
 static struct memory_object *block_memory(struct file *file)
 {
 	return &block_of_open(file)->cached.cache.object;
@@ -230,6 +238,7 @@ static int discard_range(struct block_file *block, uint64_t offset, uint64_t *le
 	return block_discard(block->block, offset / SECTOR_SIZE, *length / SECTOR_SIZE);
 }
 
+/* A piece at a time, from a run of zeros: the caller asks again for the rest. */
 static int zero_range(struct block_file *block, uint64_t offset, uint64_t *length)
 {
 	uint32_t run_length = CACHED_RUN;
@@ -291,7 +300,9 @@ static int change_given(const struct file *file, uint32_t argument, change_range
 
 /* ---- ioctl ---- */
 
-/* Writes everything, and keeps nothing: the next read asks the drive. */
+/* Writes everything, and keeps nothing: the next read asks the drive. BLKFLSBUF, blockdev
+ * --flushbufs.
+ */
 static int forget_pages(struct block_file *block)
 {
 	int error = cached_file_write_back(&block->cached, 0, UINT32_MAX);
@@ -300,7 +311,7 @@ static int forget_pages(struct block_file *block)
 	return error;
 }
 
-/* Invented, as for all drives without tracks, because fdisk asks for it. */
+/* HDIO_GETGEO. Invented, as for all drives without tracks, because fdisk asks for it. */
 static int give_geometry(const struct block_device *block, uint32_t address)
 {
 	uint64_t cylinders = block->sectors >> 14; /* of 255 heads with 63 sectors: nearly 2^14 */
@@ -312,6 +323,7 @@ static int give_geometry(const struct block_device *block, uint32_t address)
 	return give(address, &geometry, sizeof(geometry));
 }
 
+/* BLKGETSIZE, in sectors of 512 bytes and a number of 32 bits: -EFBIG from 2 TiB on. */
 static int give_size(const struct block_device *block, uint32_t address)
 {
 	uint32_t sectors = block->sectors;
@@ -335,7 +347,9 @@ static bool is_busy(const struct block_file *partition)
 	return partition->opens || partition->is_claimed || partition->cached.cache.pages;
 }
 
-/* In /dev there are the partitions that the drive has. */
+/* In /dev there are the partitions that the drive has: names of those that are gone go, new ones
+ * come.
+ */
 static void show_partition_files(const struct block_device *drive)
 {
 	char path[32];
@@ -419,6 +433,8 @@ static int control_block(struct file *file, uint32_t command, uint32_t argument)
 	return give(argument, &value, sizeof(value));
 }
 
+/* For mounts and snapshots. What is dirty in the pages is written first, because from now on each
+ * read asks the block cache. */
 int block_file_claim(struct block_device *device, bool is_claimed)
 {
 	struct block_file *block = file_of_number(device->number);
@@ -436,6 +452,7 @@ int block_file_claim(struct block_device *device, bool is_claimed)
 	return error;
 }
 
+/* Of drives and partitions alike; a partition's device adds where it begins. */
 static const struct file_ops block_ops = { .open = open_block,
 					   .read = read_block_file,
 					   .write = write_block_file,
@@ -446,6 +463,7 @@ static const struct file_ops block_ops = { .open = open_block,
 					   .advise = cached_file_advise,
 					   .release = release_block };
 
+/* Without memory the device has no file: it is there for file systems all the same. */
 static void make_block_file(struct block_device *device)
 {
 	struct block_file *made = NULL;
@@ -464,6 +482,7 @@ static void make_block_file(struct block_device *device)
 	device_register(&made->device);
 }
 
+/* For devices that come later: snapshots, and partitions of a new table. */
 void block_file_show(struct block_device *device)
 {
 	char path[32];

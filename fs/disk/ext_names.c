@@ -37,6 +37,9 @@ static struct disk_mount *lock_to_grow(struct inode *inode)
 	return mount;
 }
 
+/* The library's copy of an inode, in which an operation changes it; disk_inode_update takes that
+ * over.
+ */
 static struct ext_inode *ext_of(struct inode *inode)
 {
 	return &disk_inode(inode)->ext;
@@ -101,8 +104,8 @@ static int check_only_name(struct inode *directory, const struct name *name, str
 	return ext_two_names(ext_of(directory), found->number);
 }
 
-/* First in the dentries, without a lock; then in the directory. What is not there is noted: the
- * next call may be the one that makes it. */
+/* First in the dentries, without a lock, since nothing of that sleeps; then in the directory. What
+ * is not there is noted: the next call may be the one that makes it. */
 static int disk_lookup(struct inode *directory, const struct name *name, struct inode **found)
 {
 	struct dentry *kept = dentry_find(directory, name);
@@ -172,6 +175,7 @@ static int disk_create(struct inode *directory, const struct name *name, uint32_
 	return make_named(directory, name, mode, device, NULL, made);
 }
 
+/* The target is in the inode, or in a block that is allocated at once. */
 static int disk_symlink(struct inode *directory, const struct name *name, const char *target)
 {
 	struct inode *made = NULL;
@@ -181,6 +185,7 @@ static int disk_symlink(struct inode *directory, const struct name *name, const 
 	return error;
 }
 
+/* An inode without names is an orphan, which the next mount would free: -ENOENT. */
 static int disk_link(struct inode *directory, const struct name *name, struct inode *inode)
 {
 	struct disk_mount *mount = lock_to_grow(directory);
@@ -212,7 +217,8 @@ static int disk_remove(struct inode *directory, const struct name *name, struct 
 }
 
 /* Is a directory the inode, or below it? By numbers, up to the root; a circle on a damaged disk
- * ends, too. */
+ * ends, too. The VFS has asked before the lock, and another rename may have come between: -ESTALE.
+ */
 static int check_not_below(struct inode *directory, const struct inode *inode)
 {
 	const struct ext_name up = { "..", 2 };
@@ -228,7 +234,8 @@ static int check_not_below(struct inode *directory, const struct inode *inode)
 	return error ? error : number == inode->number ? -ESTALE : 0;
 }
 
-/* Both names, and that a directory does not get into itself. */
+/* Both names, and that a directory does not get into itself: what the walk has found is asked
+ * again. */
 static int check_moved(struct inode *directory, const struct name *name, struct inode *inode,
 		       struct inode *new_directory, const struct name *new_name,
 		       struct inode *replaced)
@@ -284,6 +291,7 @@ static int rename_either(struct inode *directory, const struct name *name, struc
 	return finish_names(new_directory, finish_names(directory, disk_unlock(mount, error)));
 }
 
+/* struct inode_ops's rename and exchange: the VFS has checked types and mounts. */
 static int disk_rename(struct inode *directory, const struct name *name, struct inode *inode,
 		       struct inode *new_directory, const struct name *new_name,
 		       struct inode *replaced)
@@ -343,6 +351,7 @@ static int disk_iterate(struct inode *directory, uint64_t *position, directory_v
 
 /* ---- the rest ---- */
 
+/* A long target is read from its block, so this may wait for the disk. */
 static int disk_read_link(struct inode *inode, char *target, uint32_t size)
 {
 	struct disk_mount *mount = lock_mount(inode);
@@ -350,6 +359,7 @@ static int disk_read_link(struct inode *inode, char *target, uint32_t size)
 	return disk_unlock(mount, ext_read(ext_of(inode), 0, target, size));
 }
 
+/* Attributes are read and changed in the library; their names were checked by the system call. */
 static int disk_get_attribute(struct inode *inode, const char *name, void *value, uint32_t size)
 {
 	struct disk_mount *mount = lock_mount(inode);
@@ -373,6 +383,7 @@ static int disk_set_attribute(struct inode *inode, const char *name, const void 
 	return disk_finish(disk_inode(inode), disk_inode_unlock(disk_inode(inode), error));
 }
 
+/* Owners, modes and times go to the inode's block in the cache; the next commit makes them safe. */
 static int disk_changed(struct inode *inode)
 {
 	struct disk_mount *mount = lock_mount(inode);
@@ -380,6 +391,7 @@ static int disk_changed(struct inode *inode)
 	return disk_unlock(mount, disk_inode_store(disk_inode(inode)));
 }
 
+/* Of all types: the VFS asks for none that an inode's type does not have. */
 const struct inode_ops disk_inode_ops = {
 	.lookup = disk_lookup,
 	.create = disk_create,

@@ -1,6 +1,12 @@
 /*
  * Snapshots of drives, made by command: the device of each is a file in /dev like any other, and
  * its store is claimed, so that nobody mounts it meanwhile.
+ *
+ *	hdb hdc P 16	a snapshot of hdb, with what changes on hdc in chunks of 16 sectors; P keeps
+ * it over a restart, N does not remove dm-0	ends it; the store is free again
+ *
+ * A line comes from /proc/snapshots or from a setting of the run. As dmsetup(8) does, but in one
+ * step. All may sleep; an error is named on the console, and returned.
  */
 #include "fs/disk/snapshots.h"
 
@@ -16,6 +22,7 @@
 
 #define LINE 64u
 
+/* -EINVAL, whatever is wrong with the line. */
 static int bad_line(void)
 {
 	printk("snapshot: expected \"ORIGIN STORE [P|N [CHUNK]]\" or \"remove dm-0\"\n");
@@ -31,6 +38,8 @@ static struct block_device *named_drive(const char *name)
 	return found;
 }
 
+/* What is dirty is written first, so the snapshot has the files as they are. -ENODEV, -EBUSY, or
+ * what snapshot_create refuses. */
 static int make_snapshot(const char *origin_name, const char *store_name, unsigned chunk,
 			 bool is_persistent)
 {
@@ -58,6 +67,7 @@ static int make_snapshot(const char *origin_name, const char *store_name, unsign
 	return 0;
 }
 
+/* Claimed first: nobody may have it open as a file system. -ENODEV, -EBUSY. */
 static int end_snapshot(const char *name)
 {
 	struct snapshot *snapshot;

@@ -85,6 +85,7 @@ int ext_attribute_compare(const struct ext_attribute_name *name,
 	return memcmp(name->text, entry->e_name, name->length);
 }
 
+/* By a walk in both places: a block has few entries, so their order saves nothing. */
 struct ext_xattr_entry *ext_attribute_find(const struct ext_attributes *place,
 					   const struct ext_attribute_name *name)
 {
@@ -259,7 +260,8 @@ int ext_attribute_get(const struct ext_inode *inode, const char *name, void *val
 	return result;
 }
 
-/* Adds a name with its NUL; -ERANGE when it does not fit. A size of 0 only counts. */
+/* Adds a name with its NUL; -ERANGE when it does not fit. A size of 0 only counts. A name with a
+ * prefix that is not known is passed over: who lists it could not ask for its value. */
 static int add_name(const struct ext_xattr_entry *entry, char *names, uint32_t size, uint32_t *used)
 {
 	unsigned i = 0;

@@ -47,7 +47,8 @@ static uint32_t entry_hash(const struct ext_attributes *place, const struct ext_
 	return hash;
 }
 
-/* Of a whole block; 0 when one entry has 0. */
+/* Of a whole block: Linux looks for an equal one by it. 0, which is never looked for, when one
+ * entry has 0. */
 static uint32_t block_hash(const struct ext_attributes *place)
 {
 	uint32_t at = place->first, hash = 0;
@@ -143,12 +144,14 @@ static int put_in_inode(struct job *job, const void *value)
 
 /* ---- in a block ---- */
 
+/* Checked when it was opened. */
 static struct ext_xattr_header *header_of(struct cached_block *buffer)
 {
 	return (struct ext_xattr_header *)buffer->data;
 }
 
-/* Gives the inode's block back: the last one who has it frees it. */
+/* Gives the inode's block back: the last one who has it frees it. The reference to the buffer goes
+ * in any case; the inode keeps its number after an error. */
 static int leave_block(struct ext_inode *inode, struct cached_block *buffer)
 {
 	struct ext_fs *fs = inode->fs;
@@ -169,7 +172,9 @@ static int leave_block(struct ext_inode *inode, struct cached_block *buffer)
 	return error;
 }
 
-/* The block to be written: the inode's own, or a new one. */
+/* The block to be written: the inode's own, or a new one, in which nobody else's attributes are.
+ * When the shared one cannot be left the new one goes again, so the inode has one block at each
+ * moment. */
 static int block_to_write(struct job *job, struct cached_block **out)
 {
 	struct ext_inode *inode = job->inode;
@@ -296,7 +301,8 @@ static int change(struct job *job, enum ext_attribute_flags flags)
 	return bcache_done(job->body.buffer, error);
 }
 
-/* The inode on disk is pinned, so that it can be written, whatever fails. */
+/* The inode on disk is pinned, so that it can be written, whatever fails. A page is as large as the
+ * largest block, and so are the places that are built in it. */
 int ext_attribute_set(struct ext_inode *inode, const char *name, const void *value, uint32_t size,
 		      enum ext_attribute_flags flags)
 {

@@ -45,7 +45,7 @@ uint32_t ext_bits_find(const void *a, const void *b, uint32_t from, uint32_t end
 	return from < end ? from : end;
 }
 
-/* Sets or clears count bits. */
+/* Sets or clears count bits, by bytes where it can: a run of a file may have a whole group's. */
 static void set_bits(uint8_t *bits, uint32_t first, uint32_t count, bool value)
 {
 	for (uint32_t end = first + count; first < end;) {
@@ -61,7 +61,8 @@ static void set_bits(uint8_t *bits, uint32_t first, uint32_t count, bool value)
 	}
 }
 
-/* How many bits of a word are 1: sums of pairs, of fours, of bytes. */
+/* How many bits of a word are 1: sums of pairs, of fours, of bytes; the product has the sum of all
+ * four bytes in its upper one. The instruction for it (POPCNT) came with SSE4.2. */
 static uint32_t count_ones(uint32_t word)
 {
 	word -= word >> 1 & 0x55555555;
@@ -83,17 +84,19 @@ static uint32_t count_zeros(const uint8_t *bits, uint32_t count)
 	return count - ones;
 }
 
-/* Small descriptors have half of a checksum. */
+/* Small descriptors have half of a checksum, the lower one. */
 static uint32_t checksum_mask(const struct ext_fs *fs)
 {
 	return fs->summary.descriptor_size < EXT_DESCRIPTOR_LARGE ? 0xFFFF : 0xFFFFFFFF;
 }
 
+/* Of the bits that all groups have: the last, shorter one's are filled up with ones. */
 static uint32_t checksum_of(const struct ext_bitmap *bitmap, const uint8_t *bits)
 {
 	return crc32c(bitmap->fs->seed, bits, bitmap->covered) & checksum_mask(bitmap->fs);
 }
 
+/* Into the copy of the descriptor only; ext_group_write puts that into its block. */
 static void set_checksum(struct ext_bitmap *bitmap, uint32_t checksum)
 {
 	struct ext_group_desc *descriptor = &bitmap->descriptor;
@@ -197,7 +200,8 @@ static int check_never_written(const struct ext_bitmap *bitmap)
 			: 0;
 }
 
-/* Makes a bitmap, and says so in the descriptor. */
+/* Makes a bitmap, and says so in the descriptor: a change, which the caller has begun. -EUCLEAN if
+ * the flag contradicts the descriptor's counts; group 0 is never new, since the root is in it. */
 static int get_new(struct ext_bitmap *bitmap)
 {
 	struct ext_fs *fs = bitmap->fs;
@@ -224,7 +228,8 @@ static int get_new(struct ext_bitmap *bitmap)
 	return ext_group_write(fs, bitmap->group, &bitmap->descriptor);
 }
 
-/* Reads a bitmap, and checks it unless that was done. */
+/* Reads a bitmap, and checks it unless that was done while its block is in the cache: changes keep
+ * it right. */
 static int get_old(struct ext_bitmap *bitmap)
 {
 	if (!ext_range_valid(bitmap->fs, bitmap->block, 1))
@@ -236,6 +241,7 @@ static int get_old(struct ext_bitmap *bitmap)
 	return error || bitmap->buffer->verified ? error : check_bitmap(bitmap);
 }
 
+/* Kept as one number for both kinds; there are at most EXT_BAD, so a list is enough. */
 bool ext_bitmap_is_bad(const struct ext_fs *fs, uint32_t group, enum ext_bitmap_kind kind)
 {
 	for (unsigned i = 0; i < fs->bad_count; i++)
@@ -244,6 +250,8 @@ bool ext_bitmap_is_bad(const struct ext_fs *fs, uint32_t group, enum ext_bitmap_
 	return false;
 }
 
+/* From here on its free blocks cannot be had: they leave the counts that reservations rely on
+ * (fs/ext/reserve.c). */
 void ext_bitmap_note_bad(struct ext_fs *fs, uint32_t group, enum ext_bitmap_kind kind,
 			 uint32_t free)
 {
@@ -260,6 +268,7 @@ void ext_bitmap_note_bad(struct ext_fs *fs, uint32_t group, enum ext_bitmap_kind
 		fs->sure -= free;
 }
 
+/* A sector that cannot be read is as bad as a wrong one, if there are other groups to go to. */
 void ext_bitmap_note_unreadable(struct ext_fs *fs, uint32_t group, enum ext_bitmap_kind kind,
 				int error)
 {
@@ -269,6 +278,7 @@ void ext_bitmap_note_unreadable(struct ext_fs *fs, uint32_t group, enum ext_bitm
 		ext_bitmap_note_bad(fs, group, kind, EXT_GET32(&descriptor, bg_free_blocks_count));
 }
 
+/* What the descriptor says of it; nothing of the bitmap itself is read. */
 int ext_bitmap_find(struct ext_fs *fs, uint32_t group, enum ext_bitmap_kind kind,
 		    struct ext_bitmap *out)
 {
@@ -296,6 +306,8 @@ int ext_bitmap_find(struct ext_fs *fs, uint32_t group, enum ext_bitmap_kind kind
 	return 0;
 }
 
+/* -EUCLEAN, -EBADMSG, or the device's error: then there is no buffer, and a wrong bitmap is noted.
+ */
 int ext_bitmap_open(struct ext_bitmap *bitmap)
 {
 	struct ext_fs *fs = bitmap->fs;
@@ -325,6 +337,7 @@ int ext_bitmap_get(struct ext_fs *fs, uint32_t group, enum ext_bitmap_kind kind,
 	return error ? error : ext_bitmap_open(out);
 }
 
+/* For who looks for free blocks: a full group's bitmap is not even read. */
 int ext_bitmap_get_free(struct ext_fs *fs, uint32_t group, struct ext_bitmap *out)
 {
 	int error = ext_bitmap_find(fs, group, EXT_BITMAP_BLOCKS, out);

@@ -1,6 +1,17 @@
 /* The ext2, ext3 and ext4 disk format, little-endian. Names are those of the ext4 documentation
  * (docs.kernel.org, "ext4 Data Structures and Algorithms"); fields that this driver does not read
- * are `unused`. */
+ * are `unused`.
+ *
+ *	struct ext_super_block		one, and copies at the beginning of some groups
+ *	struct ext_group_desc		one for each group, after each superblock
+ *	struct ext_disk_inode(_large)	in a table of each group, by number
+ *	struct ext_extent_node		in an inode, or in a block of its own
+ *	struct ext_dir_entry_2, ext_dx_	in the blocks of directories
+ *	struct ext_xattr_		after an inode, or in a block of its own
+ *
+ * Structures are laid over blocks as they were read, so nothing in them may be trusted: what is
+ * followed, or used as an index, is checked where it is read. Those that are laid over bytes which
+ * other code sees as something else are `may_alias`. */
 #pragma once
 
 #include <stddef.h>
@@ -17,6 +28,8 @@
 #define EXT_CHECKSUM_CRC32C  1
 #define EXT_CLUSTER_LOG_MAX  19 /* clusters of 512 MiB */
 
+/* Features. Who does not know one may, if it is COMPAT, still read and write; if RO_COMPAT, only
+ * read; if INCOMPAT, do neither. */
 enum {
 	EXT_COMPAT_HAS_JOURNAL = 0x4,
 	EXT_COMPAT_EXT_ATTR = 0x8, /* some inode has a block of attributes, or had */
@@ -51,6 +64,8 @@ enum {
 	EXT_STATE_ERROR = 2, /* contradictions were found */
 };
 
+/* The counts that change all the time (free blocks, free inodes) are right after an unmount only:
+ * in between those of the descriptors count. */
 struct ext_super_block {
 	uint32_t s_inodes_count;
 	uint32_t s_blocks_count_lo;
@@ -133,6 +148,8 @@ enum {
 	EXT_GROUP_INODE_ZEROED = 4, /* the whole inode table is written */
 };
 
+/* A group is as many blocks as a bitmap of one block has bits for: two bitmaps, a table of inodes,
+ * and data. With flex_bg those of several groups are together in the first of them. */
 struct ext_group_desc {
 	uint32_t bg_block_bitmap_lo;
 	uint32_t bg_inode_bitmap_lo;
@@ -169,8 +186,11 @@ _Static_assert(sizeof(struct ext_group_desc) == EXT_DESCRIPTOR_LARGE, "descripto
 #define EXT_PUT32(of, field, value)                                                                \
 	((of)->field##_lo = (uint16_t)(value), (of)->field##_hi = (uint16_t)((value) >> 16))
 
+/* i_block has pointers to blocks, or the root of a tree of extents; of a short symbolic link the
+ * target, of a device its number. */
 #define EXT_POINTERS 15 /* words of i_block */
 
+/* i_flags, as lsattr(1) shows most of them, and chattr(1) sets some. */
 enum {
 	EXT_FLAG_SYNC = 8,
 	EXT_FLAG_IMMUTABLE = 0x10,
@@ -194,6 +214,7 @@ enum {
 	EXT_FLAGS_CHANGEABLE = 0x200380ff,
 };
 
+/* Directories' entries have types of their own, in another order (fs/ext/entries.c). */
 /* Upper four bits of i_mode. */
 enum {
 	EXT_TYPE_FIFO = 1,
@@ -205,6 +226,9 @@ enum {
 	EXT_TYPE_SOCKET = 12,
 };
 
+/* The first 128 bytes, which are all of an inode on a disk of revision 0. Numbers of owners, of
+ * blocks and of attributes have got upper halves in places that other systems (l_: Linux) use
+ * otherwise. */
 struct ext_disk_inode {
 	uint16_t i_mode;
 	uint16_t i_uid;
@@ -253,6 +277,7 @@ _Static_assert(sizeof(struct ext_disk_inode) == EXT_OLD_INODE_SIZE, "inode layou
 #define EXT_EXTENT_DEPTH_MAX	 5
 #define EXT_EXTENT_WRITTEN_LIMIT 32768 /* ee_len above it: unwritten, and longer by this */
 
+/* The root has room for 4 entries of 12 bytes, a block of 4 KiB for 340. */
 struct ext_extent_header {
 	uint16_t eh_magic;
 	uint16_t eh_entries;
@@ -261,6 +286,7 @@ struct ext_extent_header {
 	uint32_t eh_generation;
 };
 
+/* An entry of an inner node. A block's number has 48 bits, in two fields, as in an extent. */
 struct ext_extent_idx {
 	uint32_t ei_block; /* the subtree holds logical blocks from here on */
 	uint32_t ei_leaf_lo;
@@ -268,6 +294,7 @@ struct ext_extent_idx {
 	uint16_t ei_unused;
 };
 
+/* An entry of a leaf: a run of blocks of the file that are neighbours on the disk. */
 struct ext_extent {
 	uint32_t ee_block; /* first logical block */
 	uint16_t ee_len;
@@ -295,6 +322,8 @@ _Static_assert(offsetof(struct ext_extent_node, entries) == 12, "extent layout")
 #define EXT_DIR_ENTRY_MIN 12 /* bytes; every entry is a multiple of 4 */
 #define EXT_DIR_TAIL_TYPE 0xDE
 
+/* A name. rec_len leads to the next entry, and the last one's to the end of the block: 4.2
+ * "Directory Entries". */
 struct ext_dir_entry_2 {
 	uint32_t inode; /* 0: unused */
 	uint16_t rec_len;
@@ -317,6 +346,7 @@ struct ext_dir_tail {
 #define EXT_DX_ROOT_AT 24
 #define EXT_DX_NODE_AT 8
 
+/* How a name is hashed. The superblock has the seed, and which of two a new tree takes. */
 enum {
 	EXT_HASH_LEGACY = 0,
 	EXT_HASH_HALF_MD4 = 1,
@@ -351,6 +381,7 @@ struct ext_dx_tail {
 	uint32_t dt_checksum; /* crc32c of the block up to the last entry in use, and 8 bytes 0 */
 } __attribute__((may_alias));
 
+/* What a walk steps by, and what it reads. */
 _Static_assert(sizeof(struct ext_dir_tail) == EXT_DIR_ENTRY_MIN, "directory layout");
 _Static_assert(sizeof(union ext_dx_entry) == 8, "hash tree layout");
 
@@ -362,6 +393,8 @@ struct ext_extent_tail {
 /* The first bytes of a block of extended attributes. Those inside an inode have the magic number
  * only. */
 #define EXT_XATTR_MAGIC 0xEA020000
+/* Linux shares a block between inodes whose attributes are all equal, which is why it has a hash.
+ */
 struct ext_xattr_header {
 	uint32_t h_magic;
 	uint32_t h_refcount; /* inodes that share it */
@@ -395,6 +428,7 @@ _Static_assert(sizeof(struct ext_xattr_entry) == 16, "attributes layout");
 
 /* Each block of the orphan file is numbers of inodes, and at its end: */
 #define EXT_ORPHAN_MAGIC 0x0B10CA04
+/* The checksum's seed is that of the file's inode. */
 struct ext_orphan_tail {
 	uint32_t ob_magic;
 	uint32_t ob_checksum;

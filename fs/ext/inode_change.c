@@ -14,6 +14,8 @@
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 
+/* The inode's block of the table, as a part of the transaction: from now on writing it cannot fail.
+ */
 int ext_inode_pin(struct ext_fs *fs, uint32_t number, struct cached_block **out)
 {
 	int error = ext_inode_block(fs, number, out);
@@ -21,6 +23,7 @@ int ext_inode_pin(struct ext_fs *fs, uint32_t number, struct cached_block **out)
 	return error ? error : ext_change_or_put(fs, *out);
 }
 
+/* A change of one inode. The pin is the mount's, which has one such change at a time. */
 int ext_inode_begin(struct ext_inode *inode)
 {
 	int error = ext_begin(inode->fs, EXT_CREDITS);
@@ -31,6 +34,7 @@ int ext_inode_begin(struct ext_inode *inode)
 	return error ? ext_end(inode->fs, error) : 0;
 }
 
+/* Where data must be safe at once (data=journal), settling it is a part of the call. */
 int ext_inode_end(struct ext_inode *inode, int error)
 {
 	bcache_put(inode->fs->pin);
@@ -55,6 +59,7 @@ static uint32_t split_time(int64_t time, uint32_t *extra)
 	return (uint32_t)seconds;
 }
 
+/* An inode of 128 bytes has no room for fractions, nor for the time of its creation. */
 static void put_times(const struct ext_inode *inode, struct ext_disk_inode_large *disk)
 {
 	size_t end = offsetof(struct ext_disk_inode_large, i_crtime_extra) + sizeof(uint32_t);
@@ -96,6 +101,8 @@ static void put_map(const struct ext_inode *inode, struct ext_disk_inode *disk)
 	}
 }
 
+/* Sizes of directories and links have 32 bits; what shares a field with other systems is Linux's.
+ */
 static void put_fields(struct ext_inode *inode, struct ext_disk_inode *disk)
 {
 	disk->i_mode = inode->mode;
@@ -147,7 +154,9 @@ void ext_inode_changed(const struct ext_fs *fs, uint32_t number, struct cached_b
 	buffer->seal = seal_inodes;
 }
 
-/* The first file of 2 GiB sets a feature: drivers of before 1997 have signed sizes. */
+/* The first file of 2 GiB sets a feature: drivers of before 1997 have signed sizes, and must not
+ * write.
+ */
 static void note_large_file(struct ext_inode *inode)
 {
 	struct ext_super_block *super = &inode->fs->super;
@@ -159,6 +168,7 @@ static void note_large_file(struct ext_inode *inode)
 	inode->fs->super_changed = true;
 }
 
+/* Everything that the copy has, whichever of it has changed: the block is in memory anyway. */
 int ext_inode_write(struct ext_inode *inode)
 {
 	struct ext_fs *fs = inode->fs;

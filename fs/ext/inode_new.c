@@ -20,7 +20,8 @@
 #include "kernel/lib/errno.h"
 #include "kernel/lib/string.h"
 
-/* Whether a group has as many free inodes and blocks as asked for; or an error. */
+/* Whether a group has as many free inodes and blocks as asked for; or an error. One with a bitmap
+ * that is wrong has none, whatever its descriptor says. */
 static int has_room(const struct ext_fs *fs, uint32_t group, uint32_t inodes, uint32_t blocks)
 {
 	struct ext_group_desc descriptor;
@@ -33,7 +34,7 @@ static int has_room(const struct ext_fs *fs, uint32_t group, uint32_t inodes, ui
 	       EXT_GET32(&descriptor, bg_free_blocks_count) >= blocks;
 }
 
-/* The first group with that much room, from `first` on. */
+/* The first group with that much room, from `first` on, and around the end. -ENOSPC after all. */
 static int find_group(const struct ext_fs *fs, uint32_t first, uint32_t inodes, uint32_t blocks,
 		      uint32_t *out)
 {
@@ -53,6 +54,8 @@ static int find_group(const struct ext_fs *fs, uint32_t first, uint32_t inodes, 
 	return -ENOSPC;
 }
 
+/* A directory that finds no group with room as on average is content with a free inode, as files
+ * are. -ENOSPC. */
 static int choose_group(const struct ext_inode *parent, bool is_directory, uint32_t *out)
 {
 	struct ext_fs *fs = parent->fs;
@@ -152,7 +155,9 @@ static int get_table_block(const struct ext_bitmap *bitmap, uint32_t index,
 					fs->summary.block_size, out);
 }
 
-/* Marks inode `index` of a group as in use; *table is its block, in the transaction. */
+/* Marks inode `index` of a group as in use; *table is its block, in the transaction. The counts are
+ * changed in the copy of the descriptor, which ext_bitmap_change writes: so they and the bit are
+ * one change. */
 static int take_from_table(struct ext_bitmap *bitmap, uint32_t index, bool is_directory,
 			   struct cached_block **table)
 {
@@ -212,7 +217,9 @@ static int take_free_inode(const struct ext_inode *directory, bool is_directory,
 	}
 }
 
-/* The contents of a new inode: nothing, and an empty map where there is one. */
+/* The contents of a new inode: nothing, and an empty map where there is one. Devices and pipes have
+ * none. The generation tells NFS, and the seed of checksums, this inode from the last one with its
+ * number. */
 static void fill_in(struct ext_inode *out, const struct ext_inode *directory, uint32_t number,
 		    const struct ext_new *new)
 {
@@ -241,6 +248,8 @@ static void fill_in(struct ext_inode *out, const struct ext_inode *directory, ui
 	memcpy(out->map, &empty, sizeof(empty));
 }
 
+/* The inode gets all its bytes at once, also those after its fields: an old one's attributes would
+ * be found there. */
 int ext_inode_new(const struct ext_inode *directory, const struct ext_new *new,
 		  struct ext_inode *out)
 {
@@ -263,7 +272,8 @@ int ext_inode_new(const struct ext_inode *directory, const struct ext_new *new,
 	return bcache_done(table, ext_inode_write(out));
 }
 
-/* The inode on disk has a time of its end, and no links. */
+/* The inode on disk has a time of its end, and no links; 0 would say that it was never used, so the
+ * first second of 1970 counts as the second one. */
 static void bury(struct ext_inode *inode, struct cached_block *table)
 {
 	struct ext_disk_inode_large *disk = ext_inode_in(inode->fs, inode->number, table);
@@ -274,6 +284,7 @@ static void bury(struct ext_inode *inode, struct cached_block *table)
 	ext_inode_changed(inode->fs, inode->number, table);
 }
 
+/* The bit first: when that fails the inode on the disk is as it was. */
 static int give_back(struct ext_inode *inode, uint32_t group, uint32_t index)
 {
 	struct ext_bitmap bitmap;
@@ -285,6 +296,8 @@ static int give_back(struct ext_inode *inode, uint32_t group, uint32_t index)
 	return bcache_done(bitmap.buffer, ext_bitmap_change(&bitmap, index, 1, false));
 }
 
+/* -EUCLEAN of its bitmap is no error of the one who removes a file. The contents were freed before.
+ */
 int ext_inode_free(struct ext_inode *inode)
 {
 	struct ext_fs *fs = inode->fs;

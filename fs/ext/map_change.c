@@ -12,10 +12,13 @@
 #include "fs/ext/mapping.h"
 #include "kernel/lib/errno.h"
 
-/* So that an unwritten run fits into one extent, too. */
+/* So that an unwritten run fits into one extent, too; and how many blocks of pointers lead to one.
+ */
 #define RUN_MAX	       (EXT_EXTENT_WRITTEN_LIMIT - 1u)
 #define POINTER_LEVELS 3u
 
+/* The last number of a block is not used: the end of a run must have one, too. 0: none is in reach.
+ */
 uint32_t ext_map_reach(const struct ext_inode *inode, uint64_t logical)
 {
 	if (!(inode->flags & EXT_FLAG_EXTENTS))
@@ -25,6 +28,7 @@ uint32_t ext_map_reach(const struct ext_inode *inode, uint64_t logical)
 	return UINT32_MAX - logical < RUN_MAX ? (uint32_t)(UINT32_MAX - logical) : RUN_MAX;
 }
 
+/* How many blocks a map may need for one more block of the file, at worst: for reservations. */
 uint32_t ext_map_worst(const struct ext_inode *inode)
 {
 	const struct ext_extent_node *root = (const struct ext_extent_node *)inode->map;
@@ -47,6 +51,7 @@ int ext_map_set(struct ext_inode *inode, const struct ext_run *run)
 					       : ext_set_pointers(inode, run);
 }
 
+/* Without a block before it, or after a hole, the file's group. */
 int ext_map_goal(const struct ext_inode *inode, uint64_t logical, uint64_t *goal)
 {
 	struct ext_mapping mapping = { .physical = 0 };
@@ -78,6 +83,8 @@ static int free_run(struct ext_inode *inode, const struct ext_run *run)
 	return error;
 }
 
+/* Holes are passed over by whole answers. The run ends where the map's reach, the mapping or the
+ * group does: so one change frees it, with one bitmap. */
 int ext_map_free(struct ext_inode *inode, uint64_t *first, uint64_t end)
 {
 	struct ext_mapping mapping;
@@ -104,6 +111,7 @@ int ext_map_free(struct ext_inode *inode, uint64_t *first, uint64_t end)
 	return error;
 }
 
+/* Where the map cannot be set, the block is free again: nothing else has seen it. */
 int ext_block_add(struct ext_inode *inode, uint64_t logical, struct cached_block **out)
 {
 	struct ext_run run = { logical, 0, 1, false };
@@ -129,6 +137,7 @@ int ext_block_add(struct ext_inode *inode, uint64_t logical, struct cached_block
 	return error;
 }
 
+/* -EUCLEAN of a map that leaves something out, as it may only for a file's contents. */
 int ext_block_place(const struct ext_inode *inode, uint64_t logical, uint64_t *physical)
 {
 	struct ext_mapping mapping;

@@ -8,6 +8,12 @@
  * Both are written at once and past the journal: while they are set, a machine that finds the file
  * system knows that the last session did not end. s_state gets ERROR when contradictions were
  * found (corrupt.c), and only e2fsck takes it away.
+ *
+ *	ext_journal_begin	opens the journal, and replays it; also for a mount that only reads
+ *	ext_write_begin		checks, sets the marks, and finishes what a power cut has left
+ *	ext_write_end		commits, and takes the marks away
+ *
+ * Called by fs/ext/super.c. May wait for the drive.
  */
 #include "fs/ext/allocation.h"
 #include "fs/ext/mapping.h"
@@ -25,6 +31,7 @@ static int put_super_now(struct ext_fs *fs)
 	return error || fs->options.no_barriers ? error : block_flush(fs->device);
 }
 
+/* Its block stays referenced as long as the file system is written to. */
 static int get_super(struct ext_fs *fs)
 {
 	uint64_t block = EXT_SUPER_SECTOR * SECTOR_SIZE >> fs->block_shift;
@@ -35,11 +42,14 @@ static int get_super(struct ext_fs *fs)
 
 /* ---- the journal ---- */
 
+/* struct journal_place's map, with an inode as its context. */
 static int map_journal(void *inode, uint32_t logical, uint64_t *physical)
 {
 	return ext_block_place(inode, logical, physical);
 }
 
+/* The journal is a file without a name. -EOPNOTSUPP for one on another device; -EUCLEAN for an
+ * inode that cannot be it. */
 static int open_journal(struct ext_fs *fs)
 {
 	struct ext_inode inode;
@@ -71,7 +81,8 @@ static int open_journal(struct ext_fs *fs)
 	return journal_open(&place, &fs->journal);
 }
 
-/* After it the superblock no longer asks for it. */
+/* After it the superblock no longer asks for it. What was read before may be older than the disk:
+ * the caller checks all of it again. */
 static int replay(struct ext_fs *fs)
 {
 	uint32_t blocks;
@@ -83,6 +94,7 @@ static int replay(struct ext_fs *fs)
 	return 0;
 }
 
+/* A journal that need not be replayed is not even opened by a mount that only reads. */
 int ext_journal_begin(struct ext_fs *fs, bool *replayed)
 {
 	bool recover = ext_has_incompat(fs, EXT_INCOMPAT_RECOVER);
@@ -164,6 +176,7 @@ static int finish_orphans(struct ext_fs *fs)
 	return error;
 }
 
+/* A mount that only reads has replayed the journal, and closes it again. */
 int ext_journal_leave(struct ext_fs *fs)
 {
 	int error = journal_close(fs->journal);
@@ -177,6 +190,7 @@ int ext_journal_leave(struct ext_fs *fs)
 	return bcache_done(fs->super_buffer, put_super_now(fs));
 }
 
+/* Blocks that were freed may be used again: no crash can bring back who had them. */
 static void committed(void *fs)
 {
 	ext_pending_clear(fs);
@@ -198,6 +212,7 @@ static int mark_used(struct ext_fs *fs)
 	return put_super_now(fs);
 }
 
+/* The orphans come last, because releasing them is the first change. */
 int ext_write_begin(struct ext_fs *fs)
 {
 	int error = check_features(fs) ?: check_groups(fs) ?: get_super(fs);

@@ -14,6 +14,7 @@
 
 #define MAX_BLOCKS 512 /* e2fsprogs makes no larger one */
 
+/* All of a block but its tail. */
 static unsigned entries_of(const struct ext_fs *fs)
 {
 	return (fs->summary.block_size - sizeof(struct ext_orphan_tail)) / sizeof(uint32_t);
@@ -31,7 +32,7 @@ static uint32_t orphan_checksum(const struct ext_inode *file, const struct cache
 	return crc32c(sum, buffer->data, entries_of(file->fs) * sizeof(uint32_t));
 }
 
-/* Either the list has the orphan, or the file still has it. */
+/* Either the list has the orphan, or the file still has it: both are in one change. */
 static int move_entry(const struct ext_inode *file, struct cached_block *buffer, uint32_t *entry)
 {
 	struct ext_fs *fs = file->fs;
@@ -48,6 +49,8 @@ static int move_entry(const struct ext_inode *file, struct cached_block *buffer,
 	return ext_end(fs, error);
 }
 
+/* -EUCLEAN for a block that is none of the file's; entries that were moved before that stay moved.
+ */
 static int empty_block(const struct ext_inode *file, struct cached_block *buffer)
 {
 	uint32_t *entries = (uint32_t *)buffer->data;
@@ -84,6 +87,7 @@ static int empty_file(const struct ext_inode *file)
 	return error;
 }
 
+/* The flag goes last, in a change of its own: cut off before it, the next mount begins again. */
 int ext_orphan_file_empty(struct ext_fs *fs)
 {
 	struct ext_inode file;

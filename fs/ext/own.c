@@ -18,9 +18,10 @@
 #include "kernel/lib/string.h"
 #include "mm/page_alloc.h"
 
+/* Pages, as a power of two: 4 MiB, for 262,144 runs. */
 #define ORDER_MAX 10u
 
-/* The first run that ends after a block. */
+/* The first run that ends after a block, by binary search; all runs, if none does. */
 static uint32_t place_of(const struct ext_fs *fs, uint64_t block)
 {
 	uint32_t first = 0, end = fs->own_count;
@@ -36,6 +37,7 @@ static uint32_t place_of(const struct ext_fs *fs, uint64_t block)
 	return first;
 }
 
+/* The first run that has a block of [first, end), cut to that range. */
 bool ext_own_run(const struct ext_fs *fs, uint64_t first, uint64_t end, struct ext_own *out)
 {
 	uint32_t place = place_of(fs, first);
@@ -50,6 +52,7 @@ bool ext_own_run(const struct ext_fs *fs, uint64_t first, uint64_t end, struct e
 	return true;
 }
 
+/* For every run that a map or a descriptor names, before it is read or freed. */
 int ext_check_run(const struct ext_inode *inode, uint64_t first, uint32_t count)
 {
 	struct ext_own own;
@@ -63,6 +66,7 @@ int ext_check_run(const struct ext_inode *inode, uint64_t first, uint32_t count)
 	return 0;
 }
 
+/* Before it is found again, and with the mount's end. */
 void ext_own_forget(struct ext_fs *fs)
 {
 	if (fs->own)
@@ -71,7 +75,7 @@ void ext_own_forget(struct ext_fs *fs)
 	fs->own_count = 0;
 }
 
-/* Makes room for one run more. */
+/* Makes room for one run more: twice as many pages, and what is there is copied. -ENOMEM. */
 static int grow_own_runs(struct ext_fs *fs)
 {
 	size_t size = fs->own ? (size_t)PAGE_SIZE << fs->own_order : 0;
@@ -157,6 +161,7 @@ static int add_superblock_copies(struct ext_fs *fs)
 	return error;
 }
 
+/* The journal's blocks are known once it is open. -EUCLEAN if others have them. */
 int ext_own_add_journal(struct ext_fs *fs)
 {
 	uint64_t first;
@@ -189,6 +194,7 @@ static int find_own_of_group(struct ext_fs *fs, uint32_t group)
 	return 0;
 }
 
+/* At the mount, and again after a replay. */
 int ext_own_find(struct ext_fs *fs)
 {
 	ext_own_forget(fs);

@@ -4,8 +4,9 @@
  * A file system is data from outside: a damaged or malicious image must give an error, never a
  * wrong access. So mounting is a list of checks (`checks` below), and the rest of the driver may
  * rely on each of them: sizes that are powers of two, counts that fit each other, tables that are
- * inside the device. A mount is read-only and never changes after that; it needs one page of
- * memory, and some for what own.c notes. Waits for the drive.
+ * inside the device. A mount needs one page of
+ * memory, and some for what own.c notes; one that is to be written goes on in mount_write.c. Waits
+ * for the drive.
  *
  * The layout is documented in the kernel tree of Linux: Documentation/filesystems/ext4.
  */
@@ -16,6 +17,7 @@
 #include "kernel/lib/string.h"
 #include "mm/page_alloc.h"
 
+/* ext_mount allocates one. */
 _Static_assert(sizeof(struct ext_fs) <= PAGE_SIZE, "a mount is one page");
 
 /* Reports a field of the superblock that is not in [least, most], and returns true then. */
@@ -186,6 +188,7 @@ static int (*const checks[])(struct ext_fs *fs) = {
 	check_group_count, check_checksum,     ext_own_find, check_root,
 };
 
+/* All checks up to the first that fails. The label is for people, also after an error. */
 static int run_checks(struct ext_fs *fs)
 {
 	int error = 0;
@@ -263,17 +266,20 @@ int ext_remount(struct ext_fs *fs, const struct ext_options *options)
 	return error;
 }
 
+/* What a contradiction does to the mount: nothing, "read only", or the end of the machine. */
 void ext_set_errors(struct ext_fs *fs, enum ext_errors errors)
 {
 	fs->options.errors = errors;
 }
 
+/* Asked for, or become so by an error of the journal or by a contradiction. */
 bool ext_is_read_only(const struct ext_fs *fs)
 {
 	return !fs->writable || fs->failed || journal_is_aborted(fs->journal);
 }
 
-/* The cache may keep blocks of it: they are what is on the disk. */
+/* The cache may keep blocks of it: they are what is on the disk. What could not be written is
+ * dropped, and is the error that is returned. */
 int ext_unmount(struct ext_fs *fs)
 {
 	int error = fs->writable ? ext_write_end(fs) : 0;
@@ -285,7 +291,8 @@ int ext_unmount(struct ext_fs *fs)
 	return error;
 }
 
-/* For people: what `mount` prints. */
+/* For people: what `mount` prints; and for the VFS, the sizes that statfs tells. Valid until the
+ * unmount. */
 const struct ext_summary *ext_summary(const struct ext_fs *fs)
 {
 	return &fs->summary;
