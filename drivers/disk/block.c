@@ -40,7 +40,8 @@ void block_register(struct block_device *device)
 	*link = device;
 }
 
-/* Who still has the device gets -EINVAL from now on: no sector is on it. */
+/* Who still has the device gets -EINVAL from now on: no sector is on it. The structure stays the
+ * caller's. */
 void block_unregister(struct block_device *device)
 {
 	struct block_device **link = &first;
@@ -53,7 +54,8 @@ void block_unregister(struct block_device *device)
 	device->sectors = 0;
 }
 
-/* For the command that lists all drives. */
+/* For all who list devices: /proc, /sys, the prompt. The list changes at boot, and when a partition
+ * table is read again. */
 struct block_device *block_first(void)
 {
 	return first;
@@ -69,7 +71,7 @@ struct block_device *block_find(const char *name)
 	return device;
 }
 
-/* For special files, which have only the number. */
+/* For special files, which have only the number. NULL, as block_find: there is none. */
 struct block_device *block_of_number(uint32_t number)
 {
 	struct block_device *device = first;
@@ -118,6 +120,7 @@ static int move_sectors(struct block_device *device, uint64_t lba, unsigned coun
 	return 0;
 }
 
+/* Both wait until the drive has answered; `buffer` is memory of the kernel, mapped directly. */
 int block_read(struct block_device *device, uint64_t lba, unsigned count, void *buffer,
 	       enum block_purpose purpose)
 {

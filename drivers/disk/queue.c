@@ -44,6 +44,7 @@ static struct block_request *request_entry(struct list *link)
 	return list_entry(link, struct block_request, in_queue);
 }
 
+/* A flush or a discard: no request passes it, in either direction. */
 static bool is_barrier(const struct block_request *request)
 {
 	return request->operation == 'F' || request->operation == 'D';
@@ -51,6 +52,7 @@ static bool is_barrier(const struct block_request *request)
 
 const char *const block_orders[BLOCK_ORDERS] = { "fifo", "c-look" };
 
+/* Requests that wait are chosen by the new order from the next on. */
 int block_set_order(struct block_queue *queue, const char *name)
 {
 	for (unsigned order = 0; order < BLOCK_ORDERS; order++)
@@ -61,6 +63,7 @@ int block_set_order(struct block_queue *queue, const char *name)
 	return -EINVAL;
 }
 
+/* One for each drive; its partitions share it. NULL without memory. */
 struct block_queue *block_queue_create(void)
 {
 	struct block_queue *queue = kmalloc(sizeof(*queue));
@@ -89,6 +92,7 @@ void block_submit(struct block_request *request)
 	preempt_enable();
 }
 
+/* For iostat's %util: with one queue it is the time in which anything was pending. */
 uint64_t block_busy_ns(const struct block_queue *queue)
 {
 	return queue->busy_ns + (queue->pending ? time_ns() - queue->busy_since : 0);
@@ -107,7 +111,7 @@ static bool is_served_before(const struct block_queue *queue, const struct block
 	return one->lba < other->lba;
 }
 
-/* The queue is not empty. */
+/* The queue is not empty. What is before the first barrier may be chosen, or the barrier itself. */
 static struct block_request *choose_request(const struct block_queue *queue)
 {
 	struct block_request *best = request_entry(queue->waiting.next);

@@ -46,7 +46,6 @@ struct block_file {
 
 static struct block_file *files;
 
-/* One for each drive and partition, the newest first; they stay, because their devices do. */
 static struct block_file *file_of_number(uint32_t number)
 {
 	struct block_file *each = files;
@@ -96,7 +95,6 @@ static int block_pages_write(struct cached_file *cached, uint64_t offset, const 
 	return error;
 }
 
-/* A device has no metadata: fsync and fdatasync are the same. */
 static int block_pages_commit(struct cached_file *cached, bool data_only)
 {
 	return block_flush(((struct block_file *)cached)->block);
@@ -170,8 +168,6 @@ static uint64_t block_size(const struct file *file)
 	return bytes_of(&block_of_open(file)->cached);
 }
 
-/* While a file system has the device its pages are dropped before each read, so that the block
- * cache, which may be newer, is asked again. */
 static int read_block_file(struct file *file, struct buffer *to, uint64_t offset)
 {
 	struct block_file *block = block_of_open(file);
@@ -184,7 +180,7 @@ static int read_block_file(struct file *file, struct buffer *to, uint64_t offset
 	return cached_file_read(&block->cached, to, offset);
 }
 
-/* Writes the range to the disk, and (`safely`) makes it safe from a power cut. */
+/* Writes the range to the disk, and (`safely`: O_DSYNC) makes it safe from a power cut. */
 static int write_range_back(struct block_file *block, uint64_t offset, uint32_t length, bool safely)
 {
 	int error = cached_file_write_back(&block->cached, offset >> PAGE_SHIFT,
@@ -218,8 +214,7 @@ static int write_block_file(struct file *file, struct buffer *from, uint64_t off
 	return error ? error : moved;
 }
 
-/* mmap of a device: its pages. A file system's changes do not show there until they are read again.
- */
+/* mmap of a device: its pages. They do not show what a file system changes meanwhile. */
 static struct memory_object *block_memory(struct file *file)
 {
 	return &block_of_open(file)->cached.cache.object;
@@ -300,9 +295,7 @@ static int change_given(const struct file *file, uint32_t argument, change_range
 
 /* ---- ioctl ---- */
 
-/* Writes everything, and keeps nothing: the next read asks the drive. BLKFLSBUF, blockdev
- * --flushbufs.
- */
+/* Writes everything, and keeps nothing: the next read asks the drive. BLKFLSBUF. */
 static int forget_pages(struct block_file *block)
 {
 	int error = cached_file_write_back(&block->cached, 0, UINT32_MAX);
@@ -341,15 +334,14 @@ static uint32_t unit_of(uint64_t bytes)
 	return unit;
 }
 
-/* Is the partition not to be changed? Pages that are still there are shown by an area. */
+/* Is the partition not to be changed? Pages that are still there are shown by an area: a program's
+ * mapping outlives its descriptor. */
 static bool is_busy(const struct block_file *partition)
 {
 	return partition->opens || partition->is_claimed || partition->cached.cache.pages;
 }
 
-/* In /dev there are the partitions that the drive has: names of those that are gone go, new ones
- * come.
- */
+/* In /dev there are the partitions that the drive has, and no others. */
 static void show_partition_files(const struct block_device *drive)
 {
 	char path[32];
@@ -387,7 +379,8 @@ static int reread_partitions(struct block_file *drive)
 }
 
 /* What fdisk, blockdev, mkfs and blkdiscard ask (linux/fs.h). Values without a meaning for these
- * drives are 0, as for Linux's own. */
+ * drives are 0, as for Linux's own. -ENOTTY for commands of other devices, and for those that would
+ * change a drive in a way that is not here. */
 static int control_block(struct file *file, uint32_t command, uint32_t argument)
 {
 	struct block_file *block = block_of_open(file);
@@ -452,7 +445,6 @@ int block_file_claim(struct block_device *device, bool is_claimed)
 	return error;
 }
 
-/* Of drives and partitions alike; a partition's device adds where it begins. */
 static const struct file_ops block_ops = { .open = open_block,
 					   .read = read_block_file,
 					   .write = write_block_file,

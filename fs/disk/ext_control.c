@@ -52,7 +52,7 @@ static int set_ext_flags(struct disk_inode *inode, uint32_t flags)
 	if (!error) {
 		inode->ext.flags &= ~EXT_FLAGS_CHANGEABLE;
 		inode->ext.flags |= flags & EXT_FLAGS_CHANGEABLE;
-		inode->inode.changed = inode_now();
+		inode->inode.changed = time_wall_ns();
 		error = disk_inode_store(inode);
 		disk_inode_update(inode);
 	}
@@ -122,8 +122,8 @@ int disk_seek(struct inode *vfs, bool hole, uint64_t *offset)
 }
 
 /* The next extent, after a request's first bytes; 1: it does not fit, and the program asks again
- * from there. -EFAULT. */
-/* With room for none (count 0) extents are only counted: filefrag asks that first. */
+ * from there. -EFAULT. With room for none (count 0) extents are only counted: filefrag asks that
+ * first. */
 static int give_extent(uint32_t address, struct linux_fiemap *map,
 		       const struct linux_extent *extent)
 {
@@ -218,9 +218,8 @@ static int give_block(struct disk_inode *inode, uint32_t argument)
 	return mapping.physical > INT32_MAX ? -ERANGE : give(argument, &block, sizeof(block));
 }
 
-/* -ENOTTY for a command of other devices: so isatty(3) knows a terminal. */
-/* Of files and of directories alike. FITRIM is of the whole file system, whichever file it comes
- * by.
+/* -ENOTTY for a command of other devices: so isatty(3) knows a terminal. Of files and of
+ * directories alike. FITRIM is of the whole file system, whichever file it comes by.
  */
 int disk_control(struct file *file, uint32_t command, uint32_t argument)
 {

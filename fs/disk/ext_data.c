@@ -48,6 +48,8 @@ static int map_part(struct disk_inode *inode, uint64_t block, uint32_t count,
 	return disk_unlock(inode->mount, error);
 }
 
+/* A piece for each answer of the map: a run on the disk, or zeros for a hole. It is read without
+ * the lock, so others may use the mount meanwhile. */
 static int disk_pages_read(struct cached_file *pages, uint64_t offset, void *to, uint32_t length)
 {
 	struct disk_inode *inode = inode_of(pages);
@@ -111,13 +113,14 @@ static int disk_pages_write(struct cached_file *pages, uint64_t offset, const vo
 	return disk_inode_lost(inode, offset + done, length - done, moved < 0 ? moved : -ENOSPC);
 }
 
-/* On a full disk as much as fits. */
+/* O_DIRECT: with no page and nothing reserved. On a full disk as much as fits. */
 static int disk_write_direct(struct cached_file *pages, uint64_t offset, const void *from,
 			     uint32_t length)
 {
 	return write_now(inode_of(pages), offset, from, length, false);
 }
 
+/* The size that programs see; the library's follows with the write-back. */
 static uint64_t disk_size(const struct cached_file *pages)
 {
 	return inode_of(pages)->inode.size;
@@ -153,7 +156,7 @@ int disk_begin_write(struct disk_inode *inode)
 		return -EROFS;
 	if (inode->inode.is_immutable)
 		return -EPERM;
-	inode->inode.modified = inode->inode.changed = ext_time_kept(&inode->ext, inode_now());
+	inode->inode.modified = inode->inode.changed = ext_time_kept(&inode->ext, time_wall_ns());
 	inode->is_changed = true;
 	inode->asked = 0;
 	return 0;
@@ -180,6 +183,8 @@ static int write_unreserved(struct disk_inode *inode, uint64_t offset, uint32_t 
 	return 0;
 }
 
+/* Before bytes come into a page: whether the file may be written, and whether there is room for it,
+ * is known now, and not when it is written back. -EROFS, -EPERM, -ENOSPC. */
 static int disk_will_write(struct cached_file *pages, uint64_t offset, uint32_t length)
 {
 	struct disk_inode *inode = inode_of(pages);
@@ -200,6 +205,8 @@ static int disk_will_write(struct cached_file *pages, uint64_t offset, uint32_t 
 	return error == -ENOSPC ? write_unreserved(inode, offset, length) : error;
 }
 
+/* A page that is mapped or written back needs its inode: the last of these references may be what
+ * keeps it. */
 static void disk_hold(struct cached_file *pages)
 {
 	inode_hold(&inode_of(pages)->inode);
@@ -210,6 +217,7 @@ static void disk_release(struct cached_file *pages)
 	inode_put(&inode_of(pages)->inode);
 }
 
+/* For fs/cache, which knows neither inodes nor disks. */
 const struct cached_file_ops disk_pages_ops = { .read = disk_pages_read,
 						.write = disk_pages_write,
 						.write_direct = disk_write_direct,

@@ -9,18 +9,22 @@
 #include "fs/vfs/vfs.h"
 #include "kernel/task/time.h"
 
+/* How old a time of access may become that no change has made stale: Linux's fs/inode.c,
+ * relatime_need_update. */
 #define DAY_NS 86400000000000ll
 
+/* Somebody has read it since it was last changed: then the time of access says nothing new. */
 static bool is_newer_than_changes(const struct inode *inode)
 {
 	return inode->accessed > inode->modified && inode->accessed > inode->changed;
 }
 
-/* "relatime": at the first read after a write, and once a day. */
+/* "relatime": at the first read after a write, and once a day: mount(8). Options of the mount and
+ * the file's own flag (chattr +A) may forbid it. */
 static __attribute__((noinline)) void note_access(struct disk_inode *inode, uint32_t period)
 {
 	struct inode *vfs = &inode->inode;
-	int64_t now = inode_now();
+	int64_t now = time_wall_ns();
 
 	if (inode->mount->read_only || inode->mount->no_access_time ||
 	    inode->ext.flags & EXT_FLAG_NOATIME)
@@ -55,6 +59,7 @@ static __attribute__((noinline)) int read_direct(struct disk_inode *inode, struc
 	return moved;
 }
 
+/* The time first: also a read at the end, and one that fails, counts as an access. */
 static int disk_file_read(struct file *file, struct buffer *to, uint64_t offset)
 {
 	struct disk_inode *inode = disk_inode(file->inode);
@@ -76,7 +81,8 @@ static bool must_be_cached(struct disk_inode *inode, uint64_t offset)
 	       offset >> shift << shift < inode->inode.size && disk_is_hole(inode, offset);
 }
 
-/* What an area has stored after the end, in the last page, is zeros once the file is longer. */
+/* With the file's lock, so that the end is the end: O_APPEND takes it as the offset. What an area
+ * has stored after the end, in the last page, is zeros once the file is longer. */
 static int write_locked(struct file *file, struct buffer *from, uint64_t offset)
 {
 	struct disk_inode *inode = disk_inode(file->inode);

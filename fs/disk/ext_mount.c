@@ -50,9 +50,11 @@ static const struct {
 	{ "noload", "", MEMBER(no_replay), true },
 };
 
+/* Two options are several ways to say one thing; an empty value is an option without one. */
 #define KNOWN (sizeof(known) / sizeof(known[0]))
 
-/* Options that the text does not name stay as they are in *to; after an error some have changed. */
+/* Options that the text does not name stay as they are in *to; after an error some have changed.
+ * One that is not known is refused, as on Linux: who asks for it relies on it. */
 static int parse_options(const char *type, const struct mount_options *from, struct ext_options *to)
 {
 	const char *text = from->text, *value;
@@ -167,7 +169,7 @@ static int disk_mount(const struct filesystem *type, struct inode *inode,
 	*mount = (struct disk_mount){
 		.operations = &operations,
 		.device = device,
-		.options = { .now = inode_now, .reserved = &mount->reserved },
+		.options = { .now = time_wall_ns, .reserved = &mount->reserved },
 		.next = disk_mounts,
 	};
 	disk_mounts = mount;

@@ -28,7 +28,7 @@ static struct disk_mount *lock_mount(struct inode *inode)
 	return mount;
 }
 
-/* The same for what may need blocks. */
+/* The same for what may need blocks: those that dirty pages have reserved are not taken for it. */
 static struct disk_mount *lock_to_grow(struct inode *inode)
 {
 	struct disk_mount *mount = lock_mount(inode);
@@ -250,7 +250,8 @@ static int check_moved(struct inode *directory, const struct name *name, struct 
 	return error;
 }
 
-/* The names will be those of other inodes, or of none. */
+/* The names will be those of other inodes, or of none: so nobody finds them by a dentry meanwhile.
+ */
 static void forget_names(struct inode *inode, struct inode *other)
 {
 	dentry_forget(&disk_inode(inode)->name);
@@ -312,7 +313,8 @@ static int disk_exchange(struct inode *directory, const struct name *name, struc
 
 /* ---- listing ---- */
 
-/* What a listing gives its entries to. */
+/* What a listing gives its entries to. The library has its own form of a visitor, since it knows no
+ * VFS. */
 struct listing {
 	directory_visitor *visit;
 	void *context;

@@ -8,9 +8,12 @@
 #include "fs/ext/disk.h"
 #include "fs/vfs/vfs.h"
 
+/* FALLOC_FL_KEEP_SIZE and FALLOC_FL_PUNCH_HOLE: which other modes there are fallocate(2) says, and
+ * they are -EOPNOTSUPP. */
 #define KEEP_SIZE  1u /* of fallocate */
 #define PUNCH_HOLE 2u
 
+/* What the map cannot tell is missing: then too much is reserved, not too little. */
 uint64_t disk_missing(struct disk_inode *inode, uint64_t block, uint64_t end, bool is_written)
 {
 	struct ext_mapping mapping;
@@ -27,6 +30,8 @@ uint64_t disk_missing(struct disk_inode *inode, uint64_t block, uint64_t end, bo
 	return count;
 }
 
+/* Dirty pages get their blocks first. After an error the answer is no: the caller goes on, and
+ * meets it. */
 bool disk_is_hole(struct disk_inode *inode, uint64_t offset)
 {
 	uint64_t page = offset >> PAGE_SHIFT, block = offset >> inode->mount->block_shift;
@@ -38,7 +43,8 @@ bool disk_is_hole(struct disk_inode *inode, uint64_t offset)
 
 /* ---- sizes ---- */
 
-/* With the file's lock. */
+/* With the file's lock. Shorter: the pages go before the blocks, so that none is written to a block
+ * that is free. Longer: what was beyond the end reads as zeros. */
 static int set_size(struct disk_inode *inode, uint64_t size)
 {
 	if (size <= inode->inode.size) {
@@ -55,6 +61,7 @@ static int set_size(struct disk_inode *inode, uint64_t size)
 	return error;
 }
 
+/* The file's lock keeps writers out; the mount's is taken for the change itself. */
 int disk_truncate(struct inode *truncated, uint64_t size)
 {
 	struct disk_inode *inode = disk_inode(truncated);
@@ -125,7 +132,8 @@ static int punch_range(struct disk_inode *inode, uint64_t offset, uint64_t lengt
 	return punch_blocks(inode, first, last);
 }
 
-/* Dirty pages have their blocks first, so that those are no longer holes. */
+/* Dirty pages have their blocks first, so that those are no longer holes. -EFBIG beyond
+ * RLIMIT_FSIZE, -ENOSPC. The size, if it changes, is the last that does. */
 static int reserve_blocks(struct disk_inode *inode, uint64_t offset, uint64_t length,
 			  bool keep_size)
 {

@@ -8,12 +8,13 @@
 #include "fs/disk/ext_inode.h"
 #include "kernel/abi/block.h"
 
-/* What is asked for, in blocks, and how much was discarded. */
+/* What is asked for, in blocks, and how much was discarded, which the program gets in bytes. Runs
+ * that are shorter than `least` stay. */
 struct trim {
 	uint64_t next, end, least, done;
 };
 
-/* One request, with the lock. */
+/* One request, with the lock. A run that has no place in it any more is gone on with next time. */
 static int trim_some(struct disk_mount *mount, struct trim *trim)
 {
 	struct block_range ranges[BLOCK_RANGES];
@@ -42,6 +43,8 @@ static int trim_some(struct disk_mount *mount, struct trim *trim)
 	return error;
 }
 
+/* What of the range is in the file system. -EINVAL for none of it, and for free runs that must be
+ * longer than a group: fs/ext4/mballoc.c, ext4_trim_fs. */
 static int trim_range(struct disk_mount *mount, struct fstrim_range *range)
 {
 	const struct ext_summary *summary = ext_summary(mount->fs);

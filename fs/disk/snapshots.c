@@ -2,8 +2,9 @@
  * Snapshots of drives, made by command: the device of each is a file in /dev like any other, and
  * its store is claimed, so that nobody mounts it meanwhile.
  *
- *	hdb hdc P 16	a snapshot of hdb, with what changes on hdc in chunks of 16 sectors; P keeps
- * it over a restart, N does not remove dm-0	ends it; the store is free again
+ *	hdb hdc P 16	a snapshot of hdb; what changes goes to hdc, in chunks of 16 sectors
+ *	hdb hdc N	the same, which does not survive a restart (P does)
+ *	remove dm-0	the end of one; its store is free again
  *
  * A line comes from /proc/snapshots or from a setting of the run. As dmsetup(8) does, but in one
  * step. All may sleep; an error is named on the console, and returned.
@@ -20,6 +21,7 @@
 #include "kernel/report/monitor.h"
 #include "kernel/report/printk.h"
 
+/* As long as a line of /proc may be. */
 #define LINE 64u
 
 /* -EINVAL, whatever is wrong with the line. */
@@ -29,6 +31,7 @@ static int bad_line(void)
 	return -EINVAL;
 }
 
+/* NULL, after a message: -ENODEV for the caller. */
 static struct block_device *named_drive(const char *name)
 {
 	struct block_device *found = block_find(name);
@@ -67,7 +70,7 @@ static int make_snapshot(const char *origin_name, const char *store_name, unsign
 	return 0;
 }
 
-/* Claimed first: nobody may have it open as a file system. -ENODEV, -EBUSY. */
+/* Claimed first: nobody may have it mounted, or opened with O_EXCL. -ENODEV, -EBUSY. */
 static int end_snapshot(const char *name)
 {
 	struct snapshot *snapshot;

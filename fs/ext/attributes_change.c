@@ -264,7 +264,8 @@ static int change_places(struct job *job, bool in_body, bool in_block)
 	return !error && in_body ? put_in_inode(job, NULL) : error;
 }
 
-/* -EEXIST and -ENODATA as setxattr(2) has them; -ENOSPC for what no block could hold. */
+/* -EEXIST and -ENODATA as setxattr(2) has them; -ENOSPC for what no block could hold. The inode is
+ * written also after an error: blocks may have been allocated and freed again. */
 static int change_opened(struct job *job, enum ext_attribute_flags flags)
 {
 	const struct ext_xattr_entry *in_body = ext_attribute_find(&job->body, &job->name);

@@ -22,7 +22,8 @@
 
 #define FEW 16u /* bytes of a bitmap */
 
-/* Thirty-two bits, those that are looked for as ones. */
+/* Thirty-two bits, those that are looked for as ones. A bit is 1 that is so in `a` or in `b`, which
+ * may be NULL. */
 static uint32_t bits_at(const uint32_t *a, const uint32_t *b, uint32_t at, bool value)
 {
 	uint32_t word = a[at / 32] | (b ? b[at / 32] : 0);
@@ -30,6 +31,8 @@ static uint32_t bits_at(const uint32_t *a, const uint32_t *b, uint32_t at, bool 
 	return value ? word : ~word;
 }
 
+/* A word at a time: of a full group that is a thousand steps. What is before `from` in its word is
+ * cut off by the shifts, and a hit after the end is none. */
 uint32_t ext_bits_find(const void *a, const void *b, uint32_t from, uint32_t end, bool value)
 {
 	uint32_t word = from < end ? bits_at(a, b, from, value) >> from % 32 << from % 32 : 0;
@@ -71,7 +74,7 @@ static uint32_t count_ones(uint32_t word)
 	return word * 0x01010101 >> 24;
 }
 
-/* How many of the first `count` bits are 0. */
+/* How many of the first `count` bits are 0: what the descriptor says is free. */
 static uint32_t count_zeros(const uint8_t *bits, uint32_t count)
 {
 	const uint32_t *words = (const uint32_t *)bits;
@@ -136,7 +139,8 @@ static int check_own(const struct ext_bitmap *bitmap)
 	return 0;
 }
 
-/* Refuses a bitmap of the disk that is not what its descriptor says. */
+/* Refuses a bitmap of the disk that is not what its descriptor says. The checksum comes first: a
+ * block of something else is named as such. -EBADMSG, -EUCLEAN. */
 static int check_bitmap(const struct ext_bitmap *bitmap)
 {
 	const struct ext_fs *fs = bitmap->fs;
@@ -329,6 +333,8 @@ int ext_bitmap_open(struct ext_bitmap *bitmap)
 	return error;
 }
 
+/* Both steps at once, for who needs the bits in any case. The buffer is the caller's to put, also
+ * after an error (then it is NULL). */
 int ext_bitmap_get(struct ext_fs *fs, uint32_t group, enum ext_bitmap_kind kind,
 		   struct ext_bitmap *out)
 {
@@ -345,6 +351,8 @@ int ext_bitmap_get_free(struct ext_fs *fs, uint32_t group, struct ext_bitmap *ou
 	return error || out->free == 0 ? error : ext_bitmap_open(out);
 }
 
+/* For what names an inode on the disk: one that its bitmap has as free would be handed out again,
+ * while it is in use. -EUCLEAN. */
 int ext_inode_check_used(struct ext_fs *fs, uint32_t number)
 {
 	uint32_t index, group = ext_group_of_inode(fs, number, &index);

@@ -31,6 +31,7 @@ static uint16_t crc16(uint16_t crc, const void *data, size_t length)
 	return crc;
 }
 
+/* With a seed of its own the superblock may get another UUID, and all sums stay right. */
 uint32_t ext_checksum_seed(const struct ext_fs *fs)
 {
 	if (ext_has_incompat(fs, EXT_INCOMPAT_CSUM_SEED))
@@ -38,6 +39,7 @@ uint32_t ext_checksum_seed(const struct ext_fs *fs)
 	return crc32c(~0u, fs->super.s_uuid, sizeof(fs->super.s_uuid));
 }
 
+/* The generation makes a block of an older inode with the same number wrong. */
 static uint32_t inode_seed(const struct ext_fs *fs, uint32_t number, uint32_t generation)
 {
 	uint32_t crc = crc32c(fs->seed, &number, sizeof(number));

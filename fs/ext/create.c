@@ -33,6 +33,8 @@ static int fill_directory(struct ext_inode *inode, const struct ext_inode *paren
 	return bcache_done(slot.buffer, 0);
 }
 
+/* A target that fits is in the map's place; a longer one in one block, with its length as the size.
+ */
 static int fill_symlink(struct ext_inode *inode, const char *target)
 {
 	struct cached_block *buffer;
@@ -86,6 +88,7 @@ static int make_inode(const struct ext_inode *parent, const struct ext_new *new,
 	return error;
 }
 
+/* Room for the name first: then the inode, and last what cannot fail, the name itself. */
 static int make_with_name(struct ext_inode *directory, const struct ext_name *name,
 			  const struct ext_new *new, struct ext_inode *out, bool *left)
 {

@@ -28,8 +28,8 @@
 #define EXT_CHECKSUM_CRC32C  1
 #define EXT_CLUSTER_LOG_MAX  19 /* clusters of 512 MiB */
 
-/* Features. Who does not know one may, if it is COMPAT, still read and write; if RO_COMPAT, only
- * read; if INCOMPAT, do neither. */
+/* Features. A driver that does not know one may still read and write if it is COMPAT, only read if
+ * it is RO_COMPAT, and do neither if it is INCOMPAT. */
 enum {
 	EXT_COMPAT_HAS_JOURNAL = 0x4,
 	EXT_COMPAT_EXT_ATTR = 0x8, /* some inode has a block of attributes, or had */
@@ -141,6 +141,7 @@ _Static_assert(offsetof(struct ext_super_block, s_last_orphan) == 0xE8, "superbl
 _Static_assert(offsetof(struct ext_super_block, s_checksum_seed) == 0x270, "superblock layout");
 _Static_assert(sizeof(struct ext_super_block) == 1024, "superblock layout");
 
+/* With uninit_bg or metadata_csum: what mkfs has left unwritten, to be made at the first use. */
 /* bg_flags */
 enum {
 	EXT_GROUP_INODE_UNINIT = 1, /* the inode bitmap is not written: no inode is in use */
@@ -273,6 +274,7 @@ struct ext_disk_inode_large {
 _Static_assert(sizeof(struct ext_disk_inode_large) == 0xA0, "inode layout");
 _Static_assert(sizeof(struct ext_disk_inode) == EXT_OLD_INODE_SIZE, "inode layout");
 
+/* Trees of extents: fs/ext/map_extents.c has a drawing. */
 #define EXT_EXTENT_MAGIC	 0xF30A
 #define EXT_EXTENT_DEPTH_MAX	 5
 #define EXT_EXTENT_WRITTEN_LIMIT 32768 /* ee_len above it: unwritten, and longer by this */
@@ -319,6 +321,7 @@ _Static_assert(sizeof(struct ext_extent_idx) == 12, "extent layout");
 _Static_assert(sizeof(struct ext_extent) == 12, "extent layout");
 _Static_assert(offsetof(struct ext_extent_node, entries) == 12, "extent layout");
 
+/* Directories: fs/ext/entries.c and htree.c have drawings. */
 #define EXT_DIR_ENTRY_MIN 12 /* bytes; every entry is a multiple of 4 */
 #define EXT_DIR_TAIL_TYPE 0xDE
 

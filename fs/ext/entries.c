@@ -36,6 +36,7 @@ uint32_t ext_directory_index(const struct ext_inode *directory, uint32_t logical
 	return 0;
 }
 
+/* Where the entries of a block end: before the checksum, which nodes have elsewhere. */
 uint32_t ext_directory_end(const struct ext_inode *directory, uint32_t logical, const uint8_t *data)
 {
 	uint32_t size = directory->fs->summary.block_size;
@@ -62,6 +63,7 @@ static bool is_whole_entry(const struct ext_dir_entry_2 *entry, uint32_t left)
 	       (ext_entry_bytes(entry->name_len) <= length || entry->inode == 0);
 }
 
+/* -EUCLEAN. */
 static int refuse_entry(const struct ext_inode *directory, const struct ext_dir_entry_2 *entry,
 			uint32_t left)
 {
@@ -70,6 +72,7 @@ static int refuse_entry(const struct ext_inode *directory, const struct ext_dir_
 				 entry->rec_len, left, entry->name_len);
 }
 
+/* Every step of every walk: an entry that does not lead on is NULL, after a message. */
 struct ext_dir_entry_2 *ext_entry_at(const struct ext_inode *directory, uint8_t *data, uint32_t at,
 				     uint32_t end)
 {
@@ -211,6 +214,8 @@ void ext_entry_drop(struct ext_slot *slot)
 	previous->rec_len += entry->rec_len;
 }
 
+/* Entries one after the other, without room between them. Those that are not in use are left out.
+ */
 void ext_pack(struct ext_packer *packer, const struct ext_dir_entry_2 *entry)
 {
 	uint32_t bytes = used_bytes(entry);
@@ -223,6 +228,7 @@ void ext_pack(struct ext_packer *packer, const struct ext_dir_entry_2 *entry)
 	packer->end += bytes;
 }
 
+/* The last one gets the rest; a block without any is one entry that is not in use. */
 void ext_pack_end(const struct ext_fs *fs, struct ext_packer *packer)
 {
 	struct ext_dir_entry_2 *last = (struct ext_dir_entry_2 *)(packer->data + packer->last);

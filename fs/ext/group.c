@@ -102,6 +102,7 @@ uint64_t ext_group_first(const struct ext_fs *fs, uint32_t group)
 	return fs->super.s_first_data_block + (uint64_t)group * fs->super.s_blocks_per_group;
 }
 
+/* Where blocks of an inode should be if nothing tells better: near it. */
 uint64_t ext_inode_goal(const struct ext_inode *inode)
 {
 	uint32_t index;
@@ -109,6 +110,7 @@ uint64_t ext_inode_goal(const struct ext_inode *inode)
 	return ext_group_first(inode->fs, ext_group_of_inode(inode->fs, inode->number, &index));
 }
 
+/* The last group may be shorter. */
 uint32_t ext_group_blocks(const struct ext_fs *fs, uint32_t group)
 {
 	uint64_t rest = fs->summary.blocks - ext_group_first(fs, group);
@@ -116,6 +118,7 @@ uint32_t ext_group_blocks(const struct ext_fs *fs, uint32_t group)
 	return rest < fs->super.s_blocks_per_group ? (uint32_t)rest : fs->super.s_blocks_per_group;
 }
 
+/* Of a block, and its number in the group. */
 uint32_t ext_group_of(const struct ext_fs *fs, uint64_t block, uint32_t *index)
 {
 	return (uint32_t)divide64(block - fs->super.s_first_data_block,

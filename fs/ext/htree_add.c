@@ -40,13 +40,15 @@ _Static_assert(PAGE_SIZE / sizeof(struct sorted) > PAGE_SIZE / EXT_DIR_ENTRY_MIN
 
 /* ---- nodes ---- */
 
+/* In the copy that walks use, and in the block: its first entry has the count in place of a hash.
+ */
 static void set_count(struct ext_tree_node *node, unsigned count)
 {
 	node->count = count;
 	node->entries->count = (uint16_t)count;
 }
 
-/* After the entry that was taken. There is room. */
+/* After the entry that was taken, so that entries ascend. There is room. */
 static void insert_entry(struct ext_tree_node *node, uint32_t begins, uint32_t logical)
 {
 	union ext_dx_entry *place = node->entries + node->at + 1;
@@ -57,7 +59,8 @@ static void insert_entry(struct ext_tree_node *node, uint32_t begins, uint32_t l
 	set_count(node, node->count + 1);
 }
 
-/* Adds an empty node to the directory. */
+/* Adds an empty node to the directory: for those who do not know of trees, a block with one unused
+ * entry. -ENOSPC and what growing returns; then there is nothing to be put. */
 static int new_tree_node(struct ext_inode *directory, struct ext_tree_node *node)
 {
 	uint32_t size = directory->fs->summary.block_size;
@@ -86,6 +89,9 @@ static void move_tree_entries(struct ext_tree_node *from, unsigned first, struct
 	set_count(from, first);
 }
 
+/* After all changes of a node, and before the transaction ends: its checksum covers the entries in
+ * use.
+ */
 static void seal_node(const struct ext_inode *directory, const struct ext_tree_node *node)
 {
 	ext_directory_sum(directory, node->logical, node->buffer);
@@ -139,7 +145,7 @@ static int split_node(struct ext_inode *directory, struct ext_tree *tree)
 	return 0;
 }
 
-/* The nodes on the way become part of the transaction. */
+/* The nodes on the way become part of the transaction. After an error some are, unchanged. */
 static int change_nodes(const struct ext_inode *directory, const struct ext_tree *tree)
 {
 	int error = 0;
@@ -149,7 +155,8 @@ static int change_nodes(const struct ext_inode *directory, const struct ext_tree
 	return error;
 }
 
-/* The lowest node on the way gets room for one entry more. */
+/* The lowest node on the way gets room for one entry more: by a level more, or by half of a node.
+ * -ENOSPC when both nodes are full. */
 static int make_node_room(struct ext_inode *directory, struct ext_tree *tree)
 {
 	const struct ext_tree_node *lowest = &tree->nodes[tree->held - 1];
@@ -203,7 +210,8 @@ static unsigned sort_names(const struct ext_tree *tree, const struct cached_bloc
 	return count;
 }
 
-/* How many names stay: about half of the bytes, and at least one on each side. */
+/* How many names stay: about half of the bytes, and at least one on each side. By bytes, not by
+ * names: both halves need room. */
 static unsigned middle_of(const struct sorted *names, unsigned count)
 {
 	uint32_t total = 0, taken = names[0].bytes;
@@ -216,7 +224,8 @@ static unsigned middle_of(const struct sorted *names, unsigned count)
 	return middle;
 }
 
-/* Fills a block with the names from `first` up to `end`. */
+/* Fills a block with the names from `first` up to `end`, closely, and from the copy: the block
+ * itself is one of the two that are filled. */
 static void fill_leaf(const struct ext_inode *directory, uint32_t logical,
 		      struct cached_block *leaf, const struct workspace *work, unsigned first,
 		      unsigned end)
@@ -261,6 +270,7 @@ static int split_names(struct ext_inode *directory, struct ext_tree *tree,
 	return 0;
 }
 
+/* The block of names becomes part of the transaction first; the nodes above are already. */
 static int split_leaf(struct ext_inode *directory, struct ext_tree *tree, uint32_t hash)
 {
 	struct workspace *work = page_alloc(WORKSPACE_ORDER);
@@ -277,6 +287,8 @@ static int split_leaf(struct ext_inode *directory, struct ext_tree *tree, uint32
 	return error;
 }
 
+/* -ENOSPC is the tree's answer of no room, and then that of a directory, or a disk, that is full.
+ * Room above comes first, so that the new block has an entry to be found by. */
 int ext_tree_room(struct ext_inode *directory, const struct ext_name *name, struct ext_slot *slot)
 {
 	uint32_t bytes = ext_entry_bytes(name->length), hash;
@@ -305,6 +317,7 @@ static bool dots_first(const struct ext_inode *directory, const uint8_t *data)
 	       memcmp(up->name, "..", 2) == 0;
 }
 
+/* What the superblock asks for; e2fsprogs' default for a number that is not one. */
 uint8_t ext_tree_version(const struct ext_fs *fs)
 {
 	uint8_t version = fs->super.s_def_hash_version;
@@ -312,7 +325,8 @@ uint8_t ext_tree_version(const struct ext_fs *fs)
 	return version <= EXT_HASH_TEA ? version : EXT_HASH_HALF_MD4;
 }
 
-/* Block 0 becomes a root with one entry. ".." gets the rest of the block. */
+/* Block 0 becomes a root with one entry. ".." gets the rest of the block, so who walks the block by
+ * its entries sees a directory without other names. */
 static void write_root(const struct ext_inode *directory, struct cached_block *root,
 		       uint32_t logical)
 {
@@ -332,7 +346,8 @@ static void write_root(const struct ext_inode *directory, struct cached_block *r
 	ext_directory_sum(directory, 0, root);
 }
 
-/* Everything after ".." goes to a block of its own. */
+/* Everything after ".." goes to a block of its own. The flag is set before the checksums are made,
+ * because it says which kind of block this is. */
 static int split_root(struct ext_inode *directory, struct cached_block *root)
 {
 	struct ext_packer packer = { 0 };
@@ -360,6 +375,7 @@ static int split_root(struct ext_inode *directory, struct cached_block *root)
 	return ext_inode_write(directory);
 }
 
+/* A directory of one block that is full gets its tree: one change of two blocks and the inode. */
 int ext_tree_make(struct ext_inode *directory)
 {
 	struct cached_block *root;

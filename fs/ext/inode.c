@@ -21,7 +21,8 @@ static unsigned type_of_mode(const struct ext_inode *inode)
 	return inode->mode >> 12;
 }
 
-/* The three types that this driver treats differently. */
+/* The three types that this driver treats differently. The upper four bits of the mode say which;
+ * the other twelve are permissions, for the callers. */
 bool ext_is_directory(const struct ext_inode *inode)
 {
 	return type_of_mode(inode) == EXT_TYPE_DIRECTORY;
@@ -37,6 +38,8 @@ bool ext_is_symlink(const struct ext_inode *inode)
 	return type_of_mode(inode) == EXT_TYPE_SYMLINK;
 }
 
+/* Which flags an inode of this type can have: chattr says so, and a new inode inherits no others.
+ */
 uint32_t ext_flags_of(const struct ext_inode *inode)
 {
 	if (ext_is_directory(inode))
@@ -121,6 +124,7 @@ static void convert_inode(const struct ext_disk_inode_large *large, struct ext_i
 }
 
 /* Twelve pointers and three trees of them, or what extents can count in 32 bits. */
+/* Numbers of blocks have 32 bits in extents; pointers end with their third tree. */
 uint64_t ext_blocks_in_reach(const struct ext_inode *inode)
 {
 	uint64_t slots = inode->fs->summary.block_size / sizeof(uint32_t);
@@ -201,6 +205,7 @@ int ext_inode_block(struct ext_fs *fs, uint32_t number, struct cached_block **ou
 	return ext_block_read(fs, table + (offset >> fs->block_shift), BLOCK_OTHER, out);
 }
 
+/* Whatever state it is in, in use or not: its number and its checksum are checked. */
 int ext_inode_load(struct ext_fs *fs, uint32_t number, struct ext_inode *out)
 {
 	struct cached_block *buffer;
@@ -220,6 +225,7 @@ int ext_inode_load(struct ext_fs *fs, uint32_t number, struct ext_inode *out)
 	return bcache_done(buffer, ext_inode_verify(out, buffer, disk));
 }
 
+/* For what is in use: it has links, and its type, its size and its map go together. */
 int ext_inode_read(struct ext_fs *fs, uint32_t number, struct ext_inode *out)
 {
 	int error = ext_inode_load(fs, number, out);

@@ -110,7 +110,8 @@ static bool is_live(const struct ext_bitmap *bitmap, uint32_t number,
 	       disk->first.i_ctime >= fs->super.s_mkfs_time;
 }
 
-/* Inodes that have names are not overwritten: e2fsck can put that right. */
+/* Inodes that have names are not overwritten: e2fsck can put that right. Of a part of the table
+ * that was never used all are looked at, because its block is about to be written as zeros. */
 static int check_free(const struct ext_bitmap *bitmap, uint32_t first, uint32_t count,
 		      bool never_used)
 {
@@ -176,7 +177,8 @@ static int take_from_table(struct ext_bitmap *bitmap, uint32_t index, bool is_di
 	return error;
 }
 
-/* Takes the lowest free inode of a group; *number is its number. */
+/* Takes the lowest free inode of a group; *number is its number. Those below first_inode are the
+ * file system's, whatever the bitmap says. */
 static int take_in_group(struct ext_fs *fs, uint32_t group, bool is_directory, uint32_t *number,
 			 struct cached_block **table)
 {
@@ -284,7 +286,8 @@ static void bury(struct ext_inode *inode, struct cached_block *table)
 	ext_inode_changed(inode->fs, inode->number, table);
 }
 
-/* The bit first: when that fails the inode on the disk is as it was. */
+/* The bit first: when that fails the inode on the disk is as it was. -EUCLEAN, or what reading the
+ * bitmap returns. */
 static int give_back(struct ext_inode *inode, uint32_t group, uint32_t index)
 {
 	struct ext_bitmap bitmap;
@@ -296,7 +299,8 @@ static int give_back(struct ext_inode *inode, uint32_t group, uint32_t index)
 	return bcache_done(bitmap.buffer, ext_bitmap_change(&bitmap, index, 1, false));
 }
 
-/* -EUCLEAN of its bitmap is no error of the one who removes a file. The contents were freed before.
+/* -EUCLEAN of its bitmap is not told to the caller that removes a file. The contents were freed
+ * before.
  */
 int ext_inode_free(struct ext_inode *inode)
 {

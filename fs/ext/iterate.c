@@ -224,6 +224,7 @@ static int collect_tree(struct listing *listing, uint64_t *next)
 	return error;
 }
 
+/* Hashed directories only. */
 static int collect_batch(struct listing *listing, uint64_t *next)
 {
 	listing->count = 0;
@@ -258,7 +259,8 @@ static int list_hashes(struct listing *listing)
 }
 
 /* Is the directory a tree, or may it become one? A tree with a damaged root is none: its names are
- * in its blocks all the same. */
+ * in its blocks all the same. One of one block is listed by
+ * hashes from the beginning, so that positions stay right when it becomes a tree. */
 bool ext_is_hashed(const struct ext_inode *directory)
 {
 	struct ext_tree tree;

@@ -53,6 +53,7 @@ static int drop_ext_name(struct ext_inode *directory, const struct ext_name *nam
 	return 0;
 }
 
+/* unlink and rmdir. What it refuses it says before it begins a change. */
 int ext_remove(struct ext_inode *directory, const struct ext_name *name, struct ext_inode *inode)
 {
 	struct ext_names_change change;

@@ -68,11 +68,13 @@ static int find_name(const struct ext_inode *directory, const struct ext_name *n
 	return look_in_blocks(directory, name, 0, ext_directory_blocks(directory), slot);
 }
 
+/* The slot is that of a name that was found. */
 static uint32_t inode_in(const struct ext_slot *slot)
 {
 	return ((const struct ext_dir_entry_2 *)(slot->buffer->data + slot->at))->inode;
 }
 
+/* Twice in the tree, as only a damaged disk has it. */
 int ext_two_names(const struct ext_inode *directory, uint32_t number)
 {
 	return ext_corrupt_inode(directory, "directory %u is here, and has another name", number);
@@ -155,6 +157,7 @@ static int linear_room(struct ext_inode *directory, const struct ext_name *name,
 	return ext_directory_grow(directory, &slot->logical, &slot->buffer);
 }
 
+/* -ENOSPC for a full disk or a full tree; the block that the slot is in may be changed. */
 int ext_name_room(struct ext_inode *directory, const struct ext_name *name, struct ext_slot *slot)
 {
 	int error = directory->flags & EXT_FLAG_INDEX ? ext_tree_room(directory, name, slot)

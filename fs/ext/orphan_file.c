@@ -49,7 +49,8 @@ static int move_entry(const struct ext_inode *file, struct cached_block *buffer,
 	return ext_end(fs, error);
 }
 
-/* -EUCLEAN for a block that is none of the file's; entries that were moved before that stay moved.
+/* -EUCLEAN for a block without the file's magic number; entries that were moved before that stay
+ * moved.
  */
 static int empty_block(const struct ext_inode *file, struct cached_block *buffer)
 {

@@ -75,7 +75,8 @@ void ext_own_forget(struct ext_fs *fs)
 	fs->own_count = 0;
 }
 
-/* Makes room for one run more: twice as many pages, and what is there is copied. -ENOMEM. */
+/* Makes room for one run more: twice as many pages, and what is there is copied. -ENOMEM also for
+ * more runs than any real disk has. */
 static int grow_own_runs(struct ext_fs *fs)
 {
 	size_t size = fs->own ? (size_t)PAGE_SIZE << fs->own_order : 0;
@@ -121,6 +122,8 @@ static int add_own_run(struct ext_fs *fs, uint64_t first, uint32_t count)
 	return 0;
 }
 
+/* ---- what a mount has ---- */
+
 /* Whether a table is in its own group, where it must be without flex_bg. */
 static bool is_in(const struct ext_fs *fs, uint32_t group, uint64_t first, uint32_t count)
 {
@@ -151,7 +154,8 @@ static int add_group(struct ext_fs *fs, uint32_t group, const struct ext_group_d
 	return error;
 }
 
-/* The copies come first: without flex_bg, too, a table may be in a later group's. */
+/* Superblocks and descriptors. The copies come first: without flex_bg, too, a table may be in a
+ * later group's. */
 static int add_superblock_copies(struct ext_fs *fs)
 {
 	int error = 0;
@@ -194,12 +198,13 @@ static int find_own_of_group(struct ext_fs *fs, uint32_t group)
 	return 0;
 }
 
-/* At the mount, and again after a replay. */
+/* At the mount, and again after a replay. -EUCLEAN, -ENOMEM, or the drive's error. */
 int ext_own_find(struct ext_fs *fs)
 {
 	ext_own_forget(fs);
 	memset(fs->tables, 0, sizeof(fs->tables)); /* a replay may have brought other descriptors */
 	fs->wrong_group = 0;
+	/* what is noted grows with the number of groups, and has an end: ORDER_MAX */
 	int error = add_superblock_copies(fs);
 
 	for (uint32_t group = 0; group < fs->summary.groups && !error; group++)

@@ -38,6 +38,7 @@ uint32_t ext_pointers_reach(const struct ext_inode *inode, uint64_t logical)
 	return height > HEIGHT_MAX ? 0 : slots - ((uint32_t)logical & (slots - 1));
 }
 
+/* NULL is allowed: the inode itself has slot 0. */
 static void way_put(struct way *way)
 {
 	for (unsigned i = 1; i <= way->height; i++)

@@ -64,7 +64,8 @@ static int read_super(struct ext_fs *fs)
 	return 0;
 }
 
-/* The sizes of blocks, inodes and descriptors. Revision 0 fixed what revision 1 has fields for. */
+/* The sizes of blocks, inodes and descriptors. Revision 0 fixed what revision 1 has fields for.
+ * -EINVAL for a block that this cache cannot have, -EUCLEAN for what no file system has. */
 static int check_sizes(struct ext_fs *fs)
 {
 	const struct ext_super_block *super = &fs->super;
@@ -223,7 +224,8 @@ static int start(struct ext_fs *fs, struct block_device *device, const struct ex
 	return error;
 }
 
-/* After an error all that was allocated has been freed. The reason was printed. */
+/* After an error all that was allocated has been freed. The reason was printed: an errno has none,
+ * and a damaged disk is a matter for people. */
 int ext_mount(struct block_device *device, const struct ext_options *options, struct ext_fs **out)
 {
 	struct ext_fs *fs = page_alloc(0);

@@ -15,6 +15,7 @@ int64_t ext_seconds(int64_t time, uint32_t *nanoseconds)
 			 base);
 }
 
+/* For i_dtime, which has neither fractions nor a sign. */
 uint32_t ext_now_seconds(const struct ext_fs *fs)
 {
 	uint32_t nanoseconds;

@@ -40,7 +40,7 @@ static void fill_part(uint8_t *to, const uint8_t *data, uint32_t length)
 		memset(to, 0, length);
 }
 
-/* Changes a part of one sector, read first. */
+/* Changes a part of one sector, read first: a drive writes whole sectors only. */
 static int write_part(struct block_device *device, uint64_t lba, uint32_t skip, const uint8_t *data,
 		      uint32_t length)
 {
@@ -53,7 +53,7 @@ static int write_part(struct block_device *device, uint64_t lba, uint32_t skip, 
 	return block_write(device, lba, 1, sector, BLOCK_DATA);
 }
 
-/* Changes contents in the cache, as metadata: in one block. */
+/* Changes contents in the cache, as metadata: in one block; *length becomes what of it that was. */
 static int write_cached(struct ext_fs *fs, uint64_t position, const uint8_t *data, uint32_t *length)
 {
 	uint32_t skip = position & (fs->summary.block_size - 1);
@@ -85,7 +85,7 @@ static int write_sectors(struct ext_fs *fs, uint64_t position, const uint8_t *da
 	return write_part(fs->device, lba, skip, data, *length);
 }
 
-/* Writes from a byte position of the device. NULL: zeros. */
+/* Writes from a byte position of the device, in as many requests as it takes. NULL: zeros. */
 static int write_device(struct ext_fs *fs, uint64_t position, const uint8_t *data, uint32_t length)
 {
 	int error = 0;
@@ -100,6 +100,7 @@ static int write_device(struct ext_fs *fs, uint64_t position, const uint8_t *dat
 	return error;
 }
 
+/* A hole, or an unwritten block, reads as zeros already. */
 int ext_zero_tail(struct ext_inode *inode, uint64_t size)
 {
 	struct ext_fs *fs = inode->fs;
@@ -116,7 +117,8 @@ int ext_zero_tail(struct ext_inode *inode, uint64_t size)
 			    fs->summary.block_size - skip);
 }
 
-/* Writes one new block, of which the caller has a part; page is a block's memory. */
+/* Writes one new block, of which the caller has a part; page is a block's memory. What was on the
+ * disk there is another file's, so nothing of it stays. */
 static int write_padded(struct ext_fs *fs, uint64_t physical, uint32_t skip, const uint8_t *data,
 			uint32_t length, uint8_t *page)
 {
@@ -167,12 +169,14 @@ int ext_zero_blocks(struct ext_fs *fs, uint64_t physical, uint32_t count)
 	return error;
 }
 
-/* How many blocks of contents one transaction may have. */
+/* How many blocks of contents one transaction may have: any number, if they are not in it. */
 static uint32_t most_blocks(const struct ext_fs *fs)
 {
 	return ext_is_journaled(fs) ? JOURNALED_MAX : UINT32_MAX;
 }
 
+/* As long as the caller wants, the answer of the map, and one change of it allow; and what is
+ * allocated may be shorter still. -EFBIG, -ENOSPC. */
 int ext_run_allocate(struct ext_inode *inode, const struct ext_mapping *mapping, uint64_t count,
 		     struct ext_run *run)
 {
@@ -217,7 +221,8 @@ static int64_t write_fresh(struct ext_inode *inode, const struct ext_mapping *ma
 	return error ? error : (int64_t)length;
 }
 
-/* Writes what one answer of the map covers. */
+/* Writes what one answer of the map covers. Blocks that are the file system's own are not written,
+ * even if a damaged map names them. */
 static int64_t write_some(struct ext_inode *inode, uint64_t offset, const uint8_t *data,
 			  uint32_t length)
 {
@@ -242,7 +247,8 @@ static int64_t write_some(struct ext_inode *inode, uint64_t offset, const uint8_
 	return error ? error : (int64_t)length;
 }
 
-/* One change: a piece of the contents, and what the inode says about it. */
+/* One change: a piece of the contents, and what the inode says about it. The inode is written only
+ * if something of it is new: times count in ticks. */
 static int64_t write_piece(struct ext_inode *inode, uint64_t offset, const uint8_t *data,
 			   uint32_t length)
 {
@@ -267,6 +273,8 @@ static int64_t write_piece(struct ext_inode *inode, uint64_t offset, const uint8
 	return error ? error : written;
 }
 
+/* A change of its own: after a power cut the file is as long as before, with zeros after its end.
+ */
 int ext_zero_gap(struct ext_inode *inode)
 {
 	int error = ext_begin(inode->fs, EXT_CREDITS);

@@ -38,6 +38,7 @@ static int refuse(const struct journal *journal, const char *what)
 	return -EOPNOTSUPP;
 }
 
+/* -EOPNOTSUPP, named; -EUCLEAN for features that exclude each other. */
 static int check_journal_features(const struct journal *journal)
 {
 	const struct journal_super *super = journal->super;
@@ -127,6 +128,7 @@ static int read_journal_super(struct journal *journal)
 	return 0;
 }
 
+/* Whatever of it there is; also after an error in the middle of opening. */
 static void free_journal(struct journal *journal)
 {
 	if (journal->buffer)
@@ -163,7 +165,7 @@ static int open(struct journal *journal)
 }
 
 /* The memory is zero but for the superblock, the scratch page and the runs, which are filled before
- * they are read. */
+ * they are read. -EUCLEAN, -EOPNOTSUPP, -ENOMEM, or the drive's error: then nothing is left. */
 int journal_open(const struct journal_place *place, struct journal **out)
 {
 	struct journal *journal = page_alloc(JOURNAL_ORDER);
@@ -184,6 +186,7 @@ int journal_open(const struct journal_place *place, struct journal **out)
 	return error;
 }
 
+/* A log that is not empty: the last session did not end. */
 bool journal_needs_recovery(const struct journal *journal)
 {
 	return journal->needs_recovery;
@@ -195,6 +198,7 @@ static bool is_in_use(const struct journal *journal)
 }
 
 /* A last checkpoint, after which the superblock says that the log is empty. */
+/* The first error is returned, and the journal is freed in any case. */
 int journal_close(struct journal *journal)
 {
 	int error = journal->is_aborted ? -EROFS : 0;

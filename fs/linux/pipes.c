@@ -56,9 +56,9 @@ void pipe_freed(const struct file *file)
 		file->inode->pipe = NULL;
 }
 
-/* Waits until a process opens the other side, even if it closes it again at once. */
-/* 0, -ENXIO (a writer without O_NONBLOCK would wait), or -ERESTART. Of a pipe without a name the
- * other side is never waited for: fifo(7). */
+/* Waits until a process opens the other side, even if it closes it again at once. 0, -ENXIO (a
+ * writer without O_NONBLOCK would wait), or -ERESTART. Of a pipe without a name the other side is
+ * never waited for: fifo(7). */
 static int wait_for_other(struct file *file, struct pipe *pipe)
 {
 	bool reads = file_readable(file);

@@ -14,7 +14,6 @@
 #include "fs/proc/procfs.h"
 #include "fs/ram/ramfs.h"
 #include "fs/vfs/mounts.h"
-#include "fs/vfs/wall_time.h"
 #include "kernel/lib/divide.h"
 #include "kernel/report/printk.h"
 #include "kernel/process/process.h"

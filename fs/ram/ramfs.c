@@ -329,7 +329,7 @@ static char *target_of(struct ramfs_inode *link)
 	return is_long_link(&link->inode) ? ramfs_make_page(link, 0) : link->target;
 }
 
-/* Up to `size` bytes, without a NUL. What is cut off is no error: readlink(2). */
+/* Up to `size` bytes, without a NUL. Cutting it is not an error: readlink(2). */
 static int ramfs_read_link(struct inode *inode, char *target, uint32_t size)
 {
 	uint32_t length = inode->size < size ? (uint32_t)inode->size : size;

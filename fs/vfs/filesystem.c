@@ -10,6 +10,7 @@
 
 static struct filesystem *types, **end = &types;
 
+/* At start-up: in the order in which a mount without a type tries them. */
 void filesystem_register(struct filesystem *type)
 {
 	*end = type;

@@ -10,8 +10,6 @@
  */
 #include "fs/vfs/inode.h"
 
-#include "fs/vfs/wall_time.h"
-
 struct name name_of(const char *text, uint32_t length)
 {
 	struct name name = { text, length, 0 };
@@ -21,15 +19,10 @@ struct name name_of(const char *text, uint32_t length)
 	return name;
 }
 
-uint64_t inode_now(void)
-{
-	return time_wall_ns();
-}
-
 /* ctime changes with everything, mtime with the contents only (stat(2)). */
 void inode_touch(struct inode *inode, bool contents)
 {
-	inode->changed = inode_now();
+	inode->changed = time_wall_ns();
 	if (contents)
 		inode->modified = inode->changed;
 	if (inode->ops->changed)
@@ -39,7 +32,7 @@ void inode_touch(struct inode *inode, bool contents)
 /* The caller owns the one reference; the link is the name that the inode is about to get. */
 void inode_initialize(struct inode *inode, uint32_t mode)
 {
-	uint64_t now = inode_now();
+	uint64_t now = time_wall_ns();
 
 	inode->references = 1;
 	inode->links = 1;

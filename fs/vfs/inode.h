@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "fs/vfs/wall_time.h"
 #include "kernel/abi/limits.h"
 #include "kernel/abi/stat.h"
 #include "kernel/lib/string.h"
@@ -180,9 +181,6 @@ void inode_initialize(struct inode *inode, uint32_t mode);
 
 /* A number for a new file system. */
 uint32_t filesystem_number(void);
-
-/* Now, in ns since 1970. */
-uint64_t inode_now(void);
 
 /* The contents, or (false) only the inode itself, changed now. */
 void inode_touch(struct inode *inode, bool contents);

@@ -22,6 +22,8 @@
 #include "fs/vfs/vfs.h"
 #include "kernel/report/printk.h"
 
+/* From the beginning of vfs_shut_down on: files that are open to be written do not hold anything
+ * up. */
 bool vfs_is_shutting_down;
 
 /* The text is copied: the caller's is gone when the call ends. */
@@ -32,7 +34,7 @@ static void set_options(struct mount *mount, const struct mount_options *options
 	mount->options.text = mount->text;
 }
 
-/* A place in the list, which nobody else gets until its type is NULL again. */
+/* A place in the list, which nobody else gets until its type is NULL again. NULL: all are taken. */
 static struct mount *reserve_mount(const struct filesystem *type, const char *source)
 {
 	struct mount *mount = mount_of_root();
@@ -46,7 +48,8 @@ static struct mount *reserve_mount(const struct filesystem *type, const char *so
 	return mount;
 }
 
-/* Asks the file system for its root. */
+/* Asks the file system for its root, with a reference that is the mount's. -ENOTBLK for a source
+ * that is not a device, where it needs one; and what the file system returns. */
 static int mount_root_inode(struct mount *mount, struct inode *start,
 			    const struct mount_options *options, struct inode **root)
 {
@@ -116,7 +119,7 @@ int vfs_mount(struct inode *start, const char *source, const char *type, const c
 	return error;
 }
 
-/* The mount whose root is at a path. */
+/* The mount whose root is at a path. -EINVAL: the path leads into a mount, but not to its root. */
 static int find_mount(struct inode *start, const char *path, struct mount **mount)
 {
 	struct inode *root;
@@ -131,7 +134,7 @@ static int find_mount(struct inode *start, const char *path, struct mount **moun
 	return error;
 }
 
-/* Is there an option of this name in a text? */
+/* Is there an option of this name in a text? Its value does not matter. */
 static bool has_option(const char *text, const char *wanted)
 {
 	char name[32];
@@ -143,7 +146,8 @@ static bool has_option(const char *text, const char *wanted)
 	return false;
 }
 
-/* The options of a mount, and those of `more`: of two with one name the later. */
+/* The options of a mount, and those of `more`: of two with one name the later. For /proc/mounts,
+ * which tells all that is in force. */
 static void merge_options(char *merged, const char *before, const char *more)
 {
 	char name[32], both[2 * MOUNT_TEXT];
@@ -176,6 +180,7 @@ static int change_options(struct mount *mount, const struct mount_options *optio
 	return 0;
 }
 
+/* mount(2), MS_REMOUNT: the path must be a mount's own. */
 int vfs_remount(struct inode *start, const char *path, const struct mount_options *options)
 {
 	struct mount *mount;
@@ -183,7 +188,8 @@ int vfs_remount(struct inode *start, const char *path, const struct mount_option
 	return find_mount(start, path, &mount) ?: change_options(mount, options);
 }
 
-/* Is anything mounted on a directory of this mount? */
+/* Is anything mounted on a directory of this mount? Then it must stay, or that could not be
+ * reached. */
 static bool has_mounts(const struct mount *mount)
 {
 	for (uint32_t i = 1; i < MOUNTS; i++)
@@ -192,7 +198,8 @@ static bool has_mounts(const struct mount *mount)
 	return false;
 }
 
-/* While the file system is asked, nobody finds its root: that may sleep. */
+/* While the file system is asked, nobody finds its root: that may sleep. Another error than -EBUSY
+ * is one of the last writes: the mount is gone all the same. */
 static int unmount_one(struct mount *mount)
 {
 	struct inode *root = mount->root, *covered = root->covers;
@@ -213,6 +220,7 @@ static int unmount_one(struct mount *mount)
 	return error;
 }
 
+/* umount(2). -EINVAL for a directory inside a mount, -EBUSY. */
 int vfs_unmount(struct inode *start, const char *path)
 {
 	struct mount *mount;
@@ -222,7 +230,8 @@ int vfs_unmount(struct inode *start, const char *path)
 
 /* ---- the root, and the end ---- */
 
-/* Shows what is at `path` of the old root there in the new one, too. */
+/* Shows what is at `path` of the old root there in the new one, too: a mount moves, and a directory
+ * is mounted from now on. */
 static void take_along(struct inode *old_root, struct inode *new_root, const char *path)
 {
 	struct inode *from, *to;
@@ -272,7 +281,8 @@ int vfs_change_root(const char *source, const char *type, const struct mount_opt
 	return 0;
 }
 
-/* All of them, although one fails; the first error is returned. */
+/* All of them, although one fails; the first error is returned. A mount that comes or goes
+ * meanwhile has its own sync. */
 int vfs_sync(void)
 {
 	int error = 0;

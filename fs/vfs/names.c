@@ -31,6 +31,7 @@ static int make_symlink(struct path *path, void *target)
 				   : -EPERM;
 }
 
+/* symlink(2): the target is not looked at. -EEXIST, -ENOENT, -EROFS, -EPERM. */
 int vfs_symlink(struct inode *start, const char *text, const char *target)
 {
 	return *target ? path_do(start, text, PATH_NAME, make_symlink, (char *)target) : -ENOENT;
@@ -51,6 +52,7 @@ static int make_link(struct path *path, void *context)
 	return path->directory->ops->link(path->directory, &path->last, inode);
 }
 
+/* link(2): -EXDEV for an inode of another file system. */
 int vfs_link(struct inode *start, const char *text, struct inode *inode)
 {
 	return path_do(start, text, PATH_NAME, make_link, inode);
@@ -86,6 +88,7 @@ static int remove_resolved(struct path *path, void *is_directory)
 		   ?: path->directory->ops->remove(path->directory, &path->last, path->inode);
 }
 
+/* unlink(2), or rmdir(2). */
 int vfs_remove(struct inode *start, const char *text, bool directory)
 {
 	return path_do(start, text, PATH_NAME, remove_resolved, &directory);

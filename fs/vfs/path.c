@@ -23,6 +23,9 @@
 #include "fs/path_page.h"
 #include "kernel/lib/errno.h"
 
+/* Linux's limit of links in a path; and from how many on a path that is too long is taken for a
+ * circle.
+ */
 #define CIRCLE_LINKS 4
 #define LINKS_MAX    40
 
@@ -38,11 +41,13 @@ struct inode *path_root(void)
 	return root;
 }
 
+/* Not "." or "..", nor nothing: a name that a directory could have an entry for. */
 bool path_is_entry(const struct path *path)
 {
 	return name_is_entry(&path->last);
 }
 
+/* Everything that a walk holds: two inodes, and a page. */
 void path_release(struct path *path)
 {
 	inode_put(path->directory);
@@ -70,7 +75,7 @@ static void take_name(struct path *path)
 	path->rest = at;
 }
 
-/* Moves a reference from a directory to what is mounted on it. */
+/* Moves a reference from a directory to what is mounted on it, last of all if it is several. */
 static struct inode *across_mounts(struct inode *inode)
 {
 	while (inode && inode->mounted) {
@@ -159,7 +164,7 @@ static int follow_jump(struct path *path)
 	return 0;
 }
 
-/* Goes on where the symbolic link leads. */
+/* Goes on where the symbolic link leads. -ELOOP after LINKS_MAX of them, -ENOMEM. */
 static int expand_link(struct path *path)
 {
 	char *text = path->links++ < LINKS_MAX ? path_page() : NULL;
@@ -183,6 +188,9 @@ static int expand_link(struct path *path)
 	return 0;
 }
 
+/* What Linux calls protected_symlinks (proc(5)): in /tmp and the like another user's link may be a
+ * trap.
+ */
 bool path_is_planted(const struct path *path)
 {
 	const uint32_t open_to_all = S_ISVTX | S_IWOTH;

@@ -37,11 +37,13 @@ int vfs_truncate(struct inode *inode, uint64_t size)
 
 /* ---- open files of inodes ---- */
 
+/* struct file_ops's size, for files whose inode knows it. */
 uint64_t vfs_file_size(const struct file *file)
 {
 	return file->inode->size;
 }
 
+/* struct file_ops's read, for directories: getdents64 lists them. */
 int vfs_read_directory(struct file *file, struct buffer *to, uint64_t offset)
 {
 	return -EISDIR;
@@ -54,6 +56,7 @@ static bool is_writer(const struct file *file)
 	return inode_is(file->inode, S_IFREG) && file_writable(file);
 }
 
+/* The last reference to an open file has gone: the opposite of vfs_open_inode. */
 void vfs_forget_file(struct file *file)
 {
 	file->inode->writers -= is_writer(file);
@@ -252,6 +255,7 @@ int vfs_open_program(struct inode *start, const char *path, struct file **file)
 
 /* ---- as a process asks for it ---- */
 
+/* The root, until a process has gone somewhere else. No reference. */
 struct inode *vfs_working_directory(const struct files *files)
 {
 	return files->directory ? files->directory->inode : path_root();
@@ -299,6 +303,7 @@ static int make_resolved(struct path *path, void *context)
 				  : -EPERM;
 }
 
+/* mkdir, mknod: -EEXIST, -ENOENT, -EROFS, -EPERM, and the file system's. */
 int vfs_make(struct inode *start, const char *text, uint32_t mode, uint32_t device)
 {
 	return path_do(start, text, PATH_NAME, make_resolved,

@@ -228,7 +228,7 @@ SYSCALL_OPEN(324, sys_fallocate, "fxxxxx",
 static int time_wanted(int64_t *time, const struct linux_timespec64 *wanted)
 {
 	if (wanted->nanoseconds == UTIME_NOW)
-		*time = inode_now();
+		*time = time_wall_ns();
 	else if (wanted->nanoseconds == UTIME_OMIT)
 		return 0;
 	else if (wanted->nanoseconds >= NS)

@@ -32,7 +32,7 @@
 #define WITH_EXCLUSIVE                                                                             \
 	(POLLIN | POLLOUT | POLLERR | POLLHUP | EPOLLET | EPOLLWAKEUP | EPOLLEXCLUSIVE)
 
-/* How the program wants to be told, which is no event of a file. EPOLLWAKEUP changes nothing: this
+/* How the program wants to be told, which is not a file's event. EPOLLWAKEUP changes nothing: this
  * machine does not go to sleep. */
 #define MODES (EPOLLET | EPOLLONESHOT | EPOLLWAKEUP | EPOLLEXCLUSIVE)
 

@@ -464,7 +464,7 @@ static const struct file_ops terminal_ops = {
 };
 
 /* open(2), O_NOCTTY: a leader of a session without a terminal gets this one, if it is nobody's and
- * the file can be read. That it could not is no error of open. */
+ * the file can be read. Open succeeds without that, too. */
 int terminal_open(struct file *file, struct terminal *terminal)
 {
 	file->ops = &terminal_ops;
