@@ -90,18 +90,13 @@ static uint8_t shown_colours(void)
  * Rows and columns count from 1. */
 static void run_sequence(struct vga_screen *screen, char letter)
 {
+	static const int8_t down[] = { -1, 1, 0, 0 }, right[] = { 0, 0, 1, -1 }; /* A to D */
 	int32_t distance = parameters[0] ? parameters[0] : 1;
 	uint32_t line = screen->position - vga_column(screen);
 
 	switch (letter) {
-	case 'A':
-		return go_by(screen, -distance, 0);
-	case 'B':
-		return go_by(screen, distance, 0);
-	case 'C':
-		return go_by(screen, 0, distance);
-	case 'D':
-		return go_by(screen, 0, -distance);
+	case 'A' ... 'D':
+		return go_by(screen, down[letter - 'A'] * distance, right[letter - 'A'] * distance);
 	case 'H':
 		return go_to(screen, distance - 1, (int32_t)parameters[1] - 1);
 	case 'J':

@@ -217,8 +217,7 @@ static int wake_by_change(const struct trap_frame *frame)
 
 /* A wait that begins again ends when it would have ended. Only WAIT's time is a distance, and
  * LOCK's is always of the day. */
-static int take_deadline(const struct trap_frame *frame, enum time_format format,
-			 uint64_t *deadline)
+static int take_deadline(const struct trap_frame *frame, uint64_t *deadline)
 {
 	uint32_t operation = frame->ecx & ~FUTEX_FLAGS;
 	bool is_of_the_day = operation == FUTEX_LOCK || (frame->ecx & FUTEX_REALTIME_CLOCK);
@@ -227,7 +226,7 @@ static int take_deadline(const struct trap_frame *frame, enum time_format format
 	*deadline = WAIT_FOREVER;
 	if (!frame->esi)
 		return 0;
-	int error = time_from_user(frame->esi, format, &ns);
+	int error = time_from_user(frame->esi, format_of_call(frame), &ns);
 
 	if (operation != WAIT)
 		ns = ns > now ? ns - now : 0;
@@ -256,10 +255,10 @@ static int futex_sleep(const struct trap_frame *frame, uint32_t bits, uint64_t d
 }
 
 /* FUTEX_WAIT and FUTEX_WAIT_BITSET; a signal without a handler makes the call again. */
-static int futex_wait(const struct trap_frame *frame, enum time_format format, uint32_t bits)
+static int futex_wait(const struct trap_frame *frame, uint32_t bits)
 {
 	uint64_t deadline;
-	int result = take_deadline(frame, format, &deadline);
+	int result = take_deadline(frame, &deadline);
 
 	if (!result)
 		result = futex_sleep(frame, bits, deadline);
@@ -271,7 +270,7 @@ static int futex_wait(const struct trap_frame *frame, enum time_format format, u
 
 /* What is wrong with the arguments is said before the operation looks at the word; the order is
  * Linux's. */
-static int futex(struct trap_frame *frame, enum time_format format)
+SYSCALL_DEFINE(240, sys_futex, "pxdppx")
 {
 	uint32_t operation = frame->ecx & ~FUTEX_FLAGS;
 	bool has_bits = operation == WAIT_BITS || operation == WAKE_BITS;
@@ -287,7 +286,7 @@ static int futex(struct trap_frame *frame, enum time_format format)
 	switch (operation) {
 	case WAIT:
 	case WAIT_BITS:
-		return futex_wait(frame, format, bits);
+		return futex_wait(frame, bits);
 	case WAKE:
 	case WAKE_BITS:
 		return futex_wake_bits(frame, bits);
@@ -298,10 +297,8 @@ static int futex(struct trap_frame *frame, enum time_format format)
 		return wake_by_change(frame);
 	case FUTEX_LOCK:
 	case FUTEX_LOCK2: /* the only ones of a lock that have a time */
-		error = take_deadline(frame, format, &deadline);
+		error = take_deadline(frame, &deadline);
 	}
 	return error ?: futex_lock ? futex_lock(frame, operation, deadline) : -ENOSYS;
 }
-
-SYSCALL(240, sys_futex, "pxdppx", futex(frame, TIMESPEC))
-SYSCALL(422, sys_futex_time64, "pxdppx", futex(frame, TIMESPEC64))
+SYSCALL_ROW_OF(422, sys_futex_time64, "pxdppx", sys_futex)

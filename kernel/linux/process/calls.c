@@ -270,16 +270,14 @@ SYSCALL(159, sys_sched_get_priority_max, "d", priority_limit(frame->ebx, PRIORIT
 SYSCALL(160, sys_sched_get_priority_min, "d", priority_limit(frame->ebx, 1))
 
 /* The quantum of the class in use; Linux's SCHED_FIFO has none. */
-static int give_quantum(const struct trap_frame *frame, enum time_format format)
+SYSCALL_DEFINE(161, sys_sched_rr_get_interval, "dp")
 {
 	const uint64_t tick = NANOSECONDS_PER_SECOND / TICKS_PER_SECOND;
 	const uint64_t ns = chosen.policy == POLICY_FIFO ? 0 : sched_quantum * tick;
 
-	return check_pid(frame->ebx, true) ?: time_to_user(frame->ecx, format, ns);
+	return check_pid(frame->ebx, true) ?: time_to_user(frame->ecx, format_of_call(frame), ns);
 }
-
-SYSCALL(161, sys_sched_rr_get_interval, "dp", give_quantum(frame, TIMESPEC))
-SYSCALL(423, sys_sched_rr_get_interval_time64, "dp", give_quantum(frame, TIMESPEC64))
+SYSCALL_ROW_OF(423, sys_sched_rr_get_interval_time64, "dp", sys_sched_rr_get_interval)
 
 /* ---- priorities of disk requests; processors ---- */
 

@@ -199,12 +199,12 @@ static int wait_for_signal(uint64_t set, uint64_t deadline, struct signal_cause 
 
 /* Without a time for ever. Linux checks the set's size, the set, then the time. A signal that was
  * taken is gone even if its siginfo cannot be copied. */
-static int sigtimedwait(const struct trap_frame *frame, enum time_format format)
+SYSCALL_DEFINE(177, sys_rt_sigtimedwait, "pppd")
 {
 	uint64_t set, deadline;
 	struct signal_cause cause;
 	int result = mask_from_user(&set, frame->ebx, frame->esi)
-			 ?: deadline_from_user(frame->edx, format, &deadline);
+			 ?: deadline_from_user(frame->edx, format_of_call(frame), &deadline);
 
 	if (result)
 		return result;
@@ -215,9 +215,7 @@ static int sigtimedwait(const struct trap_frame *frame, enum time_format format)
 
 	return give(frame->ecx, &info, sizeof(info)) ?: result;
 }
-
-SYSCALL(177, sys_rt_sigtimedwait, "pppd", sigtimedwait(frame, TIMESPEC))
-SYSCALL(421, sys_rt_sigtimedwait_time64, "pppd", sigtimedwait(frame, TIMESPEC64))
+SYSCALL_ROW_OF(421, sys_rt_sigtimedwait_time64, "pppd", sys_rt_sigtimedwait)
 
 /* ---- handlers: their stack, and the way back ---- */
 

@@ -121,23 +121,15 @@ static bool is_valid(const struct linux_signal_event *event)
 	return event->notify == SIGEV_SIGNAL || event->notify == SIGEV_THREAD;
 }
 
-/* The lowest one that the program has no timer for. */
-static int32_t free_number(void)
+/* The timer is stopped at first. Its number, the lowest one that the program has no timer for, goes
+ * to the user address in EDX; without an event, at the address in ECX, it sends SIGALRM. */
+SYSCALL_DEFINE(259, sys_timer_create, "dpp")
 {
+	struct linux_signal_event event = { 0, SIGALRM, SIGEV_SIGNAL, 0 };
 	int32_t number = 0;
 
 	while (signal_timer_find(number))
 		number++;
-	return number;
-}
-
-/* The timer is stopped at first. Its number goes to the user address in EDX; without an event, at
- * the address in ECX, it sends SIGALRM. */
-SYSCALL_DEFINE(259, sys_timer_create, "dpp")
-{
-	struct linux_signal_event event = { 0, SIGALRM, SIGEV_SIGNAL, 0 };
-	int32_t number = free_number();
-
 	event.value = number;
 	if (frame->ecx && copy_from_user(&event, frame->ecx, sizeof(event)) != 0)
 		return -EFAULT;

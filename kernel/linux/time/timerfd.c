@@ -60,30 +60,25 @@ SYSCALL_DEFINE(322, sys_timerfd_create, "dx")
 	return descriptor_of_pool(&kind, &timer_ops, &timer_files, &file, flags);
 }
 
-/* The descriptor's timer, or NULL; -EINVAL for another file, -EBADF for none. */
-static int find_timer_file(const struct file *file, struct timer_file **found)
+/* 0 for an open timer; -EINVAL for another file, -EBADF for none. */
+static int timer_file_error(const struct file *file)
 {
-	if (!file || file->ops != &timer_ops)
-		return file ? -EINVAL : -EBADF;
-	*found = file->private;
-	return 0;
+	return !file ? -EBADF : file->ops != &timer_ops ? -EINVAL : 0;
 }
 
 /* What has come before, and was not read, is forgotten. */
 static int timerfd_settime(struct file *file, const struct trap_frame *frame)
 {
 	enum time_format format = format_of_call(frame);
-	struct timer_file *found;
 	struct timer_setting setting;
-	int error =
-	    find_timer_file(file, &found) ?: timer_setting_from_user(frame->edx, format, &setting);
+	int error = timer_file_error(file) ?: timer_setting_from_user(frame->edx, format, &setting);
 
-	if (!error && frame->ecx & ~TIMER_ABSTIME)
-		error = -EINVAL;
-	if (!error && frame->esi)
-		error = interval_timer_give(&found->timer, frame->esi, format);
-	if (error)
-		return error;
+	if (error || frame->ecx & ~TIMER_ABSTIME)
+		return error ?: -EINVAL;
+	struct timer_file *found = file->private;
+
+	if (frame->esi && interval_timer_give(&found->timer, frame->esi, format))
+		return -EFAULT;
 	bool enabled CLEANUP(interrupts_leave) = interrupts_disable();
 
 	found->times.count = 0;
@@ -94,13 +89,8 @@ static int timerfd_settime(struct file *file, const struct trap_frame *frame)
 SYSCALL_FILE(325, sys_timerfd_settime, "fxpp", timerfd_settime(file, frame))
 SYSCALL_ROW_OF(411, sys_timerfd_settime64, "fxpp", sys_timerfd_settime)
 
-static int timerfd_gettime(const struct file *file, const struct trap_frame *frame)
-{
-	struct timer_file *found;
-
-	return find_timer_file(file, &found)
-		   ?: interval_timer_give(&found->timer, frame->ecx, format_of_call(frame));
-}
-
-SYSCALL_FILE(326, sys_timerfd_gettime, "fp", timerfd_gettime(file, frame))
+SYSCALL_FILE(326, sys_timerfd_gettime, "fp",
+	     timer_file_error(file)
+		 ?: interval_timer_give(&((struct timer_file *)file->private)->timer, frame->ecx,
+					format_of_call(frame)))
 SYSCALL_ROW_OF(410, sys_timerfd_gettime64, "fp", sys_timerfd_gettime)
