@@ -192,6 +192,7 @@ static int snapshot_transfer(struct block_device *device, const struct block_tra
 
 static const struct block_ops snapshot_ops = { .transfer = snapshot_transfer };
 
+/* Returns the error, after its reason: an errno alone says too little. */
 static int refuse_it(const struct block_device *origin, const struct block_device *store,
 		     const char *why, int error)
 {
@@ -199,6 +200,7 @@ static int refuse_it(const struct block_device *origin, const struct block_devic
 	return error;
 }
 
+/* The same device, or a drive and one of its partitions. */
 static bool devices_overlap(struct block_device *one, struct block_device *other)
 {
 	return one == other || one->whole == other || other->whole == one;
@@ -295,6 +297,7 @@ void snapshot_remove(struct snapshot *snapshot)
 	snapshot_store_close(snapshot);
 }
 
+/* For /proc and for the one that ends it by its name. NULL: nothing is there. */
 struct snapshot *snapshot_at(unsigned place)
 {
 	struct snapshot *snapshot = &snapshots[place];

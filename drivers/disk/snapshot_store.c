@@ -69,6 +69,7 @@ static int insert_exception(struct snapshot *snapshot, uint32_t chunk)
 	return 0;
 }
 
+/* The memory goes; what is on the store stays as it is. */
 void snapshot_store_close(struct snapshot *snapshot)
 {
 	for (uint32_t i = 0; snapshot->buckets && i <= snapshot->bucket_mask; i++)
@@ -87,6 +88,7 @@ void snapshot_store_close(struct snapshot *snapshot)
 
 /* ---- places ---- */
 
+/* A table is a chunk of entries, and their copies are in the chunks after it. */
 static uint32_t per_table(const struct snapshot *snapshot)
 {
 	return snapshot->chunk * PER_SECTOR;

@@ -130,7 +130,8 @@ static int write_padded(struct ext_fs *fs, uint64_t physical, uint32_t skip, con
 	return write_device(fs, physical << fs->block_shift, page, size);
 }
 
-/* Writes new blocks from `physical` on: length bytes after `skip`, and zeros around. */
+/* Writes new blocks from `physical` on: length bytes after `skip`, and zeros around. The map says
+ * where they are only after that. */
 static int write_new(struct ext_fs *fs, uint64_t physical, uint32_t skip, const uint8_t *data,
 		     uint32_t length)
 {
@@ -157,6 +158,7 @@ static int write_new(struct ext_fs *fs, uint64_t physical, uint32_t skip, const 
 	return error;
 }
 
+/* A page of zeros, once for each block. -ENOMEM, or the drive's error. */
 int ext_zero_blocks(struct ext_fs *fs, uint64_t physical, uint32_t count)
 {
 	uint8_t *page = page_alloc(0);
