@@ -39,6 +39,7 @@ from labs.tools.course.measurement import STYLE
 WIDTH_INCHES = 4.8  # at 72 points an inch this is a phone's width
 HEIGHT_INCHES = 3.3
 TERMINAL_WIDTH, TEXT_WIDTH = 100, 80
+PHONE_COLUMNS = 3  # of a table that fits 390 pixels
 FONTS = ["sans-serif", "Noto Sans CJK SC", "Noto Sans CJK JP", "WenQuanYi Micro Hei",
          "Microsoft YaHei", "PingFang SC"]  # fmt: skip
 STYLE_HERE = {**STYLE, "font.family": FONTS, "axes.titlesize": 10}
@@ -56,6 +57,15 @@ table {{ border-collapse: collapse; font-size: 14px; display: block; overflow-x:
 td, th {{ padding: .2em .7em; border-bottom: 1px solid #ccc; text-align: right; }}
 td:first-child, th:first-child {{ text-align: left; min-width: 9em; }}
 figure {{ margin: 1em 0; }} figcaption {{ color: #555; font-size: 14px; }}
+@media (max-width: 30em) {{
+  .wide, .wide tbody {{ display: block; }}
+  .wide tr {{ display: block; border-bottom: 2px solid #ccc; padding: .3em 0; }}
+  .wide tr:first-child {{ display: none; }}
+  .wide td {{ display: flex; justify-content: space-between; border: 0; padding: .1em 0;
+             text-align: right; }}
+  .wide td::before {{ content: attr(data-column); color: #555; text-align: left; }}
+  .wide td:first-child {{ font-weight: bold; }}
+}}
 @media print {{ body {{ max-width: none; }} figure {{ break-inside: avoid; }} }}
 </style>
 """
@@ -154,6 +164,23 @@ def shown(value: object) -> str:
     return f"{value:,.4g}"
 
 
+def table_of(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
+    """A table as HTML. On a phone each row of a wide one becomes a list, with the columns' names:
+    the last column, which often decides, would be out of sight."""
+    head = "".join(f"<th>{html.escape(each)}</th>" for each in columns)
+    body = "".join(
+        "<tr>"
+        + "".join(
+            f'<td data-column="{html.escape(column)}">{html.escape(cell)}</td>'
+            for column, cell in zip(columns, row, strict=True)
+        )
+        + "</tr>"
+        for row in cells
+    )
+    kind = ' class="wide"' if len(columns) > PHONE_COLUMNS else ""
+    return f"<table{kind}><tr>{head}</tr>{body}</table>"
+
+
 class Page:
     """A page under construction: its parts appear in the order in which they are added."""
 
@@ -185,12 +212,7 @@ class Page:
         """A table; the first column is words."""
         self._tables.append((columns, rows))
         cells = [[shown(value) for value in row] for row in rows]
-        head = "".join(f"<th>{html.escape(each)}</th>" for each in columns)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>"
-            for row in cells
-        )
-        self._html.append(f"<h3>{html.escape(caption)}</h3><table><tr>{head}</tr>{body}</table>")
+        self._html.append(f"<h3>{html.escape(caption)}</h3>{table_of(columns, cells)}")
         table = Table(box=box.ASCII, pad_edge=False)
         for number, column in enumerate(columns):
             table.add_column(column, justify="right" if number else "left")

@@ -21,7 +21,7 @@ from rich.console import Console
 from labs.storage import random_reads, report, run, x1, x1_plots
 from labs.storage.disks import Experiment
 from labs.storage.guest_trace import Purpose, Record
-from labs.storage.pages import Page
+from labs.storage.pages import Page, table_of
 from labs.storage.random_reads import LabError, Row, in_row
 from labs.tools.course.measurement import MeasurementError
 from labs.tools.machine.qemu_command import Config
@@ -120,6 +120,15 @@ def test_a_page_is_printed_letter_by_letter(capsys):
     page.text("Method", "方法", "At 1:100: each :100: is a number, and no picture.")
     page.show()
     assert "At 1:100: each :100: is" in capsys.readouterr().out
+
+
+def test_a_wide_table_names_its_columns_in_each_row():
+    """On a phone its rows become lists."""
+    columns, cells = ["row", "a", "b", "the last"], [["x", "1", "2", "3"]]
+    wide = table_of(columns, cells)
+    assert 'class="wide"' in wide and wide.count("data-column=") == 4
+    assert '<td data-column="the last">3</td>' in wide
+    assert "wide" not in table_of(columns[:3], [cells[0][:3]])
 
 
 def test_plots_have_no_flaws(figures):
