@@ -1,4 +1,4 @@
-"""Programs on the kernel under test, whose code is in this process: of them the guest has six
+"""Programs on the kernel under test, whose code is in this process: of them the guest has a few
 instructions, and memory.
 
 def child():
@@ -46,18 +46,20 @@ CODE = {
     0x120: "e2fe ebfe",  # LOOP: as many instructions as ECX says
     0x130: "dbe3 db03 660f6e2b ebfe",  # FNINIT; FILDL (EBX); MOVD (EBX), XMM5
     0x140: "db1b 660f7e6b04 ebfe",  # FISTPL (EBX); MOVD XMM5, 4(EBX)
+    0x180: "8903 ebfe",  # MOVL %EAX, (%EBX)
     # ADCL %EBX, %EAX; RCLL $3, %EBX; SBBL %EAX, %EDX; ADCL %EDX, %ESI; RCRL $5, %EDI; ADCL %EDI,
     # %EBP; LEAL (%ESP, %EBP), %ESP; LEAL -1(%ECX), %ECX; JECXZ to the end; JMP to the beginning
     0x150: "11d8 c1d303 19c2 11d6 c1df05 11fd 8d242c 8d49ff e302 ebe8 ebfe",
 }
-START, CALL, LOOP, SET_UNIT, GET_UNIT, MIX = (BASE + each for each in CODE)
+START, CALL, LOOP, SET_UNIT, GET_UNIT, STORE, MIX = (BASE + each for each in CODE)
 MIX_END = MIX + 24
 AFTER = {CALL: CALL + 2, LOOP: LOOP + 2, SET_UNIT: SET_UNIT + 8, GET_UNIT: GET_UNIT + 7}
-AFTER[MIX] = MIX_END
+AFTER |= {STORE: STORE + 2, MIX: MIX_END}
 DATA = BASE + 0x1000
 STATUS, TIME, TIMES, ACTION, PIPE, BYTE, OWN = (DATA + 0x100 * n for n in range(7))
 STACK = DATA + 0x2000
 CALL_BYTES = 5  # of a call
+COPIES_ON_WRITE = 6  # kernels from this lesson on
 SLOT_START, SLOT_SIZE = 0x08000000, 0x400000  # of a space in lessons 3 to 5
 BACK, SERVED = SCRATCH + 0x100, SCRATCH + 0x200  # nothing is there
 ROOM = SCRATCH + 0x1000
@@ -133,8 +135,16 @@ class Family(Stage):
         return self.guest.read_word(address)
 
     def set_words(self, address: int, *values: int) -> int:
-        """Changes them. Returns the address."""
-        self.guest.write(address, words_of(*values))
+        """Changes them. Returns the address. A kernel that copies pages when they are written to
+        must see that."""
+        if self._lab.kernel < COPIES_ON_WRITE:
+            self.guest.write(address, words_of(*values))
+            return address
+        before = self.guest.registers()
+        for at, value in enumerate(values):
+            words = {"eip": STORE, "ebx": address + WORD * at, "eax": value & MASK, "eflags": 2}
+            self.guest.leap(before | words, b"", SECONDS, "the end of a store")
+        self.guest.put(before)
         return address
 
     def number(self) -> int:
