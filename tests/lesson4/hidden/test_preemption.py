@@ -22,6 +22,7 @@ from tests.lesson4.support import (
     PREEMPTED,
     TIMER,
     WOKEN,
+    WORK_SCHEDULE,
     YIELDED,
     fail,
 )
@@ -397,8 +398,9 @@ def first_difference(one: list[tuple], other: list[tuple]) -> int:
 
 
 def end_of_holding(play: Play) -> Once:
-    """A thread that has disabled pre-emption loses the processor at the end of that."""
-    ran = early = late = 0
+    """A thread that has disabled pre-emption loses the processor at the end of that, also if the
+    tick comes during the last call."""
+    ran = early = late = asked = 0
 
     def run(_argument: int) -> Played:
         nonlocal ran
@@ -414,14 +416,21 @@ def end_of_holding(play: Play) -> Once:
         yield "preempt_enable"
         late = ran
 
+    def hold_shortly(_argument: int) -> Played:
+        nonlocal asked
+        play.preempt_disable()
+        yield "preempt_enable"
+        asked = play.word("trap_return_work") & WORK_SCHEDULE
+
     def once() -> Played:
-        nonlocal ran, early, late
-        ran = early = late = 0
-        yield from play.begin(hold)
+        nonlocal ran, early, late, asked
+        ran = early = late = asked = 0
+        yield from play.begin_all((hold, 0), (hold_shortly, 0))
         yield [("yield",)] * 12
         if early:
             return "another thread runs before preempt_enable"
-        return "" if late else "no other thread runs when preempt_enable returns"
+        is_right = late and not asked
+        return "" if is_right else "no other thread runs when preempt_enable returns"
 
     return once
 
