@@ -10,6 +10,7 @@ import pytest
 from tests.lesson5.slabs import (
     CACHE_BYTES,
     CONSTRUCTED,
+    HANDED_OUT,
     OBJECTS,
     OWNER,
     SLAB_BYTES,
@@ -261,6 +262,28 @@ def test_destroy_and_shrink(lab):
         shrunk = run.kernel.call("slab_shrink", run.every_cache()[0])
         assert shrunk == 1, "the cache was no object of the cache of caches"
         assert run.free_pages() == before
+
+
+@pytest.mark.exercise("5.4", points=1, once=True)
+def test_a_cache_outlives_its_slabs(lab):
+    """While slab_cache_destroy gives pages back, the cache is still an object in use: an interrupt
+    could get its memory otherwise."""
+    with outside(lab, Slabs, START) as run:
+        run.begin()
+        count = run.make_cache(0, 500, 4)
+        run.fill_objects(0, 3 * count)
+        run.empty_objects(0)
+        cache, given = run.caches[0], []
+        home = run.slab_of(cache)
+
+        def look_on(page: int, *_: int) -> None:
+            given.append((page, run.kernel.word(home + HANDED_OUT)))
+
+        with run.kernel.watching("page_free", look_on):
+            assert run.destroy(0) == 1
+    assert len(given) == 3, f"{len(given)} pages are given back, of three"
+    free = [page for page, used in given if not used]
+    assert not free, f"the cache is free, and {len(free)} pages are still to go"
 
 
 @pytest.mark.exercise("5.4", points=2)
