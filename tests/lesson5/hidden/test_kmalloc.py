@@ -129,6 +129,21 @@ def test_resizing(lab, checks):
             assert same == small, "a krealloc that fails has changed the old object"
 
 
+@pytest.mark.exercise("5.5", points=1)
+def test_red_zones_after_resizing(lab):
+    """What krealloc has made smaller, or larger, is an object of the new size: a byte beyond it is
+    a red zone."""
+    with checked(lab) as run:
+        for before, size in ((100, 40), (41, 40), (40, 44), (PAGE, 7), (9000, 6000)):
+            address = run.krealloc(run.kmalloc(before), size)
+            assert run.guard_of(address).size == size, f"krealloc from {before} to {size} bytes"
+            with spoilt(run, address + size):
+                words = first_line(run.panic_of_kfree(address))
+            assert f"at byte {size} of an object of {size}" in words, (
+                f"krealloc from {before} to {size} bytes, and byte {size} was written: {words!r}"
+            )
+
+
 @pytest.mark.exercise("5.5", points=2)
 def test_cost_while_nobody_checks(lab):
     """Instructions of kmalloc and kfree together."""
