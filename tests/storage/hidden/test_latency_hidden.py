@@ -87,12 +87,13 @@ def bound(disk: Disk, permille: int) -> int:
 
 @pytest.mark.exercise("S8", points=3, host=True)
 def test_percentiles(lab):
-    """Of one request, of few, of many, and of none."""
+    """Of one request, of few, of many, of millions, and of none."""
     chance = Random(lab.seed)
     disks: list[Disk] = [[], [(5 * MS, 1)], [(4 * US, 1), (5000 * S, 1)], [(0, 3)]]
     for _ in range(6):
         disks.append([(chance.randrange(1, 10**9), chance.randrange(1, 9)) for _ in range(5)])
     disks.append([(7 * MS, 4000), (70 * MS, 40), (700 * MS, 4)])
+    disks.append([(7 * MS, 4_400_000), (700 * MS, 40_000)])  # times 1000 more than 32 bits hold
     for disk in disks:
         parts = (1, 500, 990, 999, 1000)
         answers = numbers_of(lab, disk, *(f"below {part}" for part in parts))
