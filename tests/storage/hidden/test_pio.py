@@ -246,6 +246,25 @@ def test_drive_that_is_gone(lab):
 
 
 @pytest.mark.exercise("S1", points=1, host=True)
+@pytest.mark.parametrize("name", ["hda", "hdd"])
+def test_drive_whose_neighbour_stays(lab, name):
+    """A drive that is unplugged while the other one of its channel stays: its status is 0, and it
+    is asked once."""
+    number = NAMES.index(name)
+    with drives(lab) as ata:
+        for each in (number, number ^ 1):
+            ata.add(NAMES[each], 1000, "l")
+        ata.start()
+        ata.set("away", number, 1)
+        for step in (ata.read(name, 5, 1), ata.read(name, 5, 3)):
+            step.require_result(EIO)
+            step.require("a drive that is gone is asked once", lambda s: len(s.said) == 1)
+        ata.read(NAMES[number ^ 1], 5, 1).require_read(NAMES[number ^ 1], 5, 1)
+        ata.set("away", number, 0)
+        ata.read(name, 6, 3).require_read(name, 6, 3)
+
+
+@pytest.mark.exercise("S1", points=1, host=True)
 def test_absent_drives(lab):
     """A second drive alone, and a channel without drives."""
     with drives(lab) as ata:
@@ -278,7 +297,8 @@ def test_what_is_before_the_command(lab, selected):
 
 @pytest.mark.exercise("S1", points=1, host=True)
 def test_forced_writes(lab):
-    """By a drive that has FUA, and by one that has not: there a flush follows."""
+    """By a drive that has FUA, of one sector too, and by one that has not: there a flush
+    follows."""
     with drives(lab) as ata:
         ata.add("hda", 1000, "lmf")
         ata.add("hdc", 1000, "lm")
@@ -286,6 +306,9 @@ def test_forced_writes(lab):
         step = ata.write("hda", 40, 20, 6, "forced")
         step.require_commands(WRITE_BLOCKS_FORCED)
         ata.require_written("hda", 40, 20, 6)
+        step = ata.write("hda", 90, 1, 7, "forced")
+        step.require_commands(WRITE_BLOCKS_FORCED)
+        ata.require_written("hda", 90, 1, 7)
         step = ata.write("hdc", 40, 20, 6, "forced")
         step.require_commands(WRITE_BLOCKS, FLUSH_WIDE)
         ata.require_written("hdc", 40, 20, 6)

@@ -22,6 +22,7 @@
  *	stall N			its next DMA comes to no end
  *	discard N LBA COUNT
  *	gone CHANNEL YES	its bus floats
+ *	away N YES		it is unplugged; its neighbour stays
  *	lose CHANNEL COUNT	this many interrupts get lost
  *	fault CHANNEL		its next DMA fails
  *	stray CHANNEL		an interrupt of nobody comes with its next command
@@ -218,6 +219,8 @@ static bool prepare(const char *what, char **words, unsigned number, uint64_t lb
 		drive->refuses_multiple = true;
 	} else if (!strcmp(what, "gone")) {
 		channel->is_gone = lba;
+	} else if (!strcmp(what, "away")) {
+		drive->is_there = !lba;
 	} else if (!strcmp(what, "lose")) {
 		channel->lose = lba;
 	} else if (!strcmp(what, "stray")) {
