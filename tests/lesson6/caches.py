@@ -87,7 +87,7 @@ class Caches(Spaces):
             return -ENOMEM
         if file.takes(index, FAILS):
             self.call("page_free", memory, 0)
-            return -EIO
+            return -(file.event_word or EIO)
         if file.takes(index, ASKED_AGAIN):  # by another task, while this one sleeps
             error, page = self._ask(file, index, file.event_word, enabled)
             if not error:

@@ -81,7 +81,7 @@ def test_lowest_level(lab):
 
 
 class Boosted:
-    """Four threads that have sunk, and a fifth one that sleeps; a task of nothing runs."""
+    """Threads that have sunk, and a last one that sleeps; a task of nothing runs."""
 
     def __init__(self, play: Play, mlfq: dict[str, int], runs: int) -> None:
         self.play, self.mlfq, self.runs = play, mlfq, runs
@@ -96,7 +96,7 @@ class Boosted:
             charges = [(of["charge"], task, SECOND, 0)] * 8
             yield [*charges, (of["charge"], task, 1000, 0), (of["enqueue"], task, PREEMPTED)]
             self.tasks.append(task)
-        sleeper = yield from self.play.begin_nice(self.nothing, 4, 0)
+        sleeper = yield from self.play.begin_nice(self.nothing, len(nice), 0)
         self.play.unlink(sleeper)
         self.play.set_of(sleeper, "life", TASK_BLOCKED)
         yield of["charge"], sleeper, 4 * SECOND, 4 * SECOND >> 32
@@ -139,8 +139,8 @@ def check_boost(play: Play) -> Played:
     boosted = Boosted(play, mlfq, play.zeroed(play.task["size"]))
     yield from boosted.tick()
     yield mlfq["join"], boosted.runs
-    yield from boosted.begin([10, -20, 0, -10])
-    assert boosted.levels()[:4] == [7] * 4, "they have not sunk"
+    yield from boosted.begin([10, -20, 0, -10, 10])
+    assert boosted.levels()[:5] == [7] * 5, "they have not sunk"
     over = (yield mlfq["tick"], boosted.runs) & 0xFF
     kept = boosted.levels()[0]
     assert (over, kept) == (0, 7), "tasks are lifted before a second is over"
@@ -149,17 +149,18 @@ def check_boost(play: Play) -> Played:
     yield "time_initialize", khz // FASTER  # from 0 on
     yield from boosted.wait(start + SECOND + SECOND // 100)
     assert (yield mlfq["tick"], boosted.runs) & 0xFF, "at the boost the turn is not over"
-    assert boosted.levels()[:4] == [6, 0, 4, 2], "tasks are not on the levels of their niceness"
-    picked = yield [(mlfq["pick"],)] * 4
+    assert boosted.levels()[:5] == [6, 0, 4, 2, 6], "tasks are not on the levels of their niceness"
+    picked = yield [(mlfq["pick"],)] * 5
     order = [boosted.tasks.index(each) for each in picked if each in boosted.tasks]
-    assert order == [1, 3, 2, 0], "the queues still are in the old order"
+    words = f"the queues are not as they would have been picked (0 and 4 are of one level): {order}"
+    assert order == [1, 3, 2, 0, 4], words
     assert not (yield from boosted.tick()), "the boost comes again at once"
-    assert boosted.levels()[4] == LEVEL_0, "a task that sleeps is not lifted"
+    assert boosted.levels()[-1] == LEVEL_0, "a task that sleeps is not lifted"
     quantum, cycles = play.word("sched_quantum"), khz // FASTER * 10
     found = []
     for charge in (cycles * quantum - cycles // 2 - 1, 1):
-        yield mlfq["charge"], boosted.tasks[4], charge, 0
-        found.append(boosted.levels()[4])
+        yield mlfq["charge"], boosted.tasks[-1], charge, 0
+        found.append(boosted.levels()[-1])
     assert found == [LEVEL_0, LEVEL_0 + 1], (
         "after a boost a task does not have the whole allotment of its new level"
     )

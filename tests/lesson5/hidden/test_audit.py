@@ -90,6 +90,19 @@ def is_right(run: Run, name: str) -> bool:
     return found > 0 or not name
 
 
+@pytest.mark.exercise("5.6", points=1)
+def test_how_many(lab):
+    """One of two zones is broken, both, and a cache, too: as many are found, or more."""
+    apart = ("counter_of_dma", "counter_drifts", "cache_counts_objects")
+    with memory_code(lab, AUDIT, PLAIN) as run:
+        run.call("begin_audit")
+        for most in (1, 2, 3):
+            for name in apart[: most - 1]:
+                run.call(f"spoil_{name}")
+            found = audit_after(run, apart[most - 1])
+            assert found >= most, f"{most} contradictions, and memory_audit returns {found}"
+
+
 @pytest.mark.exercise("5.6", points=3)
 def test_no_false_alarm(lab):
     """Nothing is found in allocators that are in use, with and without checks; at the prompt; and

@@ -310,16 +310,20 @@ def test_junk_of_large_blocks(lab):
 
 @pytest.mark.exercise("5.2", points=2)
 def test_price(lab):
-    """At most 40 instructions without a split or merge, and a bounded number for each."""
+    """At most 40 instructions without a split or merge, however many blocks are in the list, and a
+    bounded number for each."""
     with outside(lab, Zones) as run:
         for splits in (0, 1, 5, 10):
             run.begin()
             first = DMA_END + LARGEST - (1 << splits)
-            run.give_range(NORMAL, first, 1 << splits)
+            others = range(DMA_END + 1, DMA_END + 200, 2) if splits == 0 else ()
+            for frame in (*others, first):
+                run.give_range(NORMAL, frame, 1 << splits)
             if splits == 10:
                 run.give_range(NORMAL, DMA_END + LARGEST, LARGEST)
             most = OF_A_CALL + MOST_INSTRUCTIONS + MORE_EACH * splits
             _, page = run.kernel.cost("buddy_take", run.zone(NORMAL), 0, most=most)
             run.kernel.cost("buddy_give", run.zone(NORMAL), page, most=most)
-            blocks = largest_blocks(range(first, DMA_END + LARGEST + (splits == 10) * LARGEST))
+            free = [*others, *range(first, DMA_END + LARGEST + (splits == 10) * LARGEST)]
+            blocks = largest_blocks(free)
             require_blocks(run, NORMAL, blocks, "after a take and a give")

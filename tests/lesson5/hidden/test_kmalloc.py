@@ -16,6 +16,7 @@ from tests.lesson5.objects import (
     QUARANTINE,
     RED,
     SECOND,
+    SLAB_LARGEST,
     Model,
     Objects,
     checked,
@@ -146,13 +147,15 @@ def test_red_zones_after_resizing(lab):
 
 @pytest.mark.exercise("5.5", points=2)
 def test_cost_while_nobody_checks(lab):
-    """Instructions of kmalloc and kfree together."""
+    """Instructions of kmalloc and kfree together, of the smallest class, the largest and others."""
     with outside(lab, Objects, PLAIN) as run:
-        for _ in range(3):
-            run.kfree(run.kmalloc(40))
-        taking, address = run.kernel.cost(run.kernel.word("kmalloc"), 40, most=BUDGET)
-        freeing, _ = run.kernel.cost(run.kernel.word("kfree"), address, most=BUDGET)
-    assert taking + freeing <= BUDGET, f"kmalloc and kfree take {taking + freeing} instructions"
+        for size in (0, 40, 1000, SLAB_LARGEST):
+            for _ in range(3):
+                run.kfree(run.kmalloc(size))
+            taking, address = run.kernel.cost(run.kernel.word("kmalloc"), size, most=BUDGET)
+            freeing, _ = run.kernel.cost(run.kernel.word("kfree"), address, most=BUDGET)
+            seen = f"kmalloc({size}) and kfree take {taking + freeing} instructions"
+            assert taking + freeing <= BUDGET, seen
 
 
 # ---- misuse --------------------------------------------------------------------------------------
@@ -223,8 +226,10 @@ def test_what_is_no_object(lab):
     """kfree of anything: a panic that is kfree's, not a page fault."""
     with checked(lab) as run:
         small, large = run.kmalloc(100), run.kmalloc(9000)
-        freed = run.kmalloc(50)
-        run.kfree(freed)
+        freed = [run.kmalloc(50), run.kmalloc(50)]
+        run.kfree(freed[0])
+        run.free_others(QUARANTINE * 5 // 8)
+        run.kfree(freed[1])
         forge(run, large - GUARD + PAGE, small)
         wrong = {
             "an address inside an object": small + 16,
@@ -232,7 +237,8 @@ def test_what_is_no_object(lab):
             "the second page of an object": large - GUARD + PAGE,
             "what looks like an object in its second page": large - GUARD + PAGE + GUARD,
             "the guard of an object": small - GUARD,
-            "what is free already": freed,
+            "what is free already": freed[1],
+            "what was freed 41 objects ago": freed[0],
             "a page of somebody else": run.kernel.call("page_alloc", 0),
             "a tail of somebody else": run.kernel.call("page_alloc", ORDER_1) + PAGE,
             "an object of another cache": object_of_another_cache(run),

@@ -3,6 +3,7 @@ heap at its borders."""
 
 from __future__ import annotations
 
+import itertools
 import struct
 from collections.abc import Sequence
 from random import Random
@@ -161,16 +162,18 @@ def test_gaps_that_just_fit(lab):
 def test_over_many(lab):
     """A cut, and an area that is put, over a whole space: one area, two, ten, and their pages."""
     with area_code(lab) as run:
-        for count in (1, 2, 10):
+        for name, count in itertools.product(("area_cut", "area_put"), (1, 2, 10)):
             space, model = begin(run), Model()
             shown = []
             for i in range(count):
                 put(run, space, 10 + 3 * i, 12 + 3 * i, 3, i % 4, 10 * i)
                 shown.append(run.map_page(space, BASE + (10 + 3 * i) * PAGE, 1))
-            expect("area_cut returns", cut(run, space, 0, 60), 0)
-            require_areas(run, space, model, f"after {count} areas were cut")
-            expect("entries after all was cut", entries(run, space), {})
-            expect("pages after all was cut", pages_of(run, space), 0)
+            expect(f"{name} returns", change(run, name, space, 0, 60, 1), 0)
+            if name == "area_put":
+                model.apply(Operation(PUT, BASE, BASE + 60 * PAGE, 1))
+            require_areas(run, space, model, f"after {name} over {count} areas")
+            expect(f"entries after {name} over all", entries(run, space), {})
+            expect(f"pages after {name} over all", pages_of(run, space), 0)
             kept = sum(page_at(run, frame_of(entry)).is_used for entry in shown)
             expect("pages of the areas that are still in use after that", kept, 0)
             for number in (1, 2, 3):
@@ -319,7 +322,7 @@ def mean_cost(run: Areas, name: str, calls: Sequence[tuple[int, int]]) -> float:
 
 @pytest.mark.exercise("6.2", points=2)
 def test_price(lab):
-    """Searching 600 areas takes as long as the tree is deep."""
+    """Searching 600 areas takes as long as the tree is deep, whatever their sizes."""
     with outside(lab, Areas, START) as run:
         space = begin(run)
         for number in range(AREAS):
@@ -336,9 +339,15 @@ def test_price(lab):
         left = sum(area.start == middle for area in areas_of(run, space))
         if (there, left) != (1, 0):
             fail(f"an area that is put and cut among {AREAS}: seen {there} times, and then {left}")
+        first = 2 * AREAS + 9  # the page below an area of 3,000
+        put(run, space, first + 1, first + 3001, 3)
+        gap = space, BASE, BASE + (first + 3001) * PAGE, PAGE
+        expect("area_gap of a page", run.call("area_gap", *gap), BASE + first * PAGE)
+        passing, _ = run.kernel.cost("area_gap", *gap, most=2 * MOST_SEARCH)
         for name, count, most in (
             ("area_find", mean_cost(run, "area_find", below), MOST_SEARCH),
             ("area_from", mean_cost(run, "area_from", above), MOST_SEARCH),
+            ("area_gap beyond one of them", passing, 2 * MOST_SEARCH),
             ("area_put and area_cut", putting + cutting, MOST_CHANGE),
         ):
             if count > most:

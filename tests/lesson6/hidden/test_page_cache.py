@@ -3,7 +3,7 @@ are mapped by families of spaces, against a model."""
 
 from __future__ import annotations
 
-from errno import EIO, ENOMEM, ENOSPC
+from errno import EINTR, EIO, ENOMEM, ENOSPC
 from random import Random
 
 import pytest
@@ -129,12 +129,16 @@ def test_cut_and_grown_while_it_is_read(lab):
 
 @pytest.mark.exercise("6.5", points=2, once=True)
 def test_file_that_cannot_be_read(lab):
-    """-EIO, and nothing is left of it; -ENOMEM without memory; later it works."""
+    """-EIO, whatever the file's own error, and nothing is left of it; -ENOMEM without memory;
+    later it works."""
     with spaces(lab) as world:
         before = mapped(world, [11, 12, 13], BOTH)
-        world.event(FILE, FAILS, 1)
-        assert world.page(FILE, 1)[0] == -EIO
-        assert world.cached(FILE, 1) == (False, False), "a page that was not read is in the tree"
+        for error in (EIO, ENOSPC, EINTR):
+            world.event(FILE, FAILS, 1, error)
+            assert world.page(FILE, 1)[0] == -EIO, f"the file cannot be read: {error}"
+            assert world.cached(FILE, 1) == (False, False), (
+                "a page that was not read is in the tree"
+            )
         assert world.read(A, BASE + PAGE) == 12
         for number in (1, 2):
             world.give_back()
@@ -150,6 +154,20 @@ def test_file_that_cannot_be_read(lab):
         assert world.page(FILE, 1 << 19)[0] == -EIO, "a page far beyond the end"
         assert world.counts(FILE)[0] == reads, "a page beyond the end was read"
         finish(world, before, A)
+
+
+@pytest.mark.exercise("6.5", points=1, once=True)
+def test_page_without_a_place(lab):
+    """No memory for a page's place in the tree: -ENOMEM, and the page that was read is given
+    back."""
+    with spaces(lab) as world:
+        world.cache(FILE, [11, 12, 13])
+        before = world.used()
+        world.kernel.serve(world.guest.address("pool_alloc"), lambda *_: 0)
+        assert world.page(FILE, 1)[0] == -ENOMEM
+        assert world.cached(FILE, 1) == (False, False)
+        left = world.used() - before
+        assert left == 0, f"{left} pages are lost"
 
 
 @pytest.mark.exercise("6.5", points=2)

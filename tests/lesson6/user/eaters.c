@@ -96,13 +96,17 @@ static int32_t holder(void)
 	return child;
 }
 
-/* numbers: pages of one that sleeps, pages of another that takes more than is left. */
+/* numbers: pages of one that sleeps, pages of another that takes more than is left. A third one is
+ * older, has the same room, and touches nothing of it. */
 static void largest(void)
 {
-	int32_t large = holder();
+	call(CALL_PIPE, (uintptr_t)ends, 0, 0);
+	int32_t idle = sleeper(0), large = holder();
 	int32_t small = eater(numbers[1], 5);
 
 	say_end("small", small);
+	call(CALL_KILL, idle, SIGKILL, 0);
+	say_end("idle", idle);
 	call(CALL_KILL, large, SIGKILL, 0);
 	say_end("large", large);
 	say("sleeper", large);

@@ -363,13 +363,15 @@ def times(image) -> list[str]:
 @pytest.mark.parametrize("kind", ["ext4-1k", "ext3-1k"])
 def test_cuts_that_fail(lab, tmp_path, kind):
     """One request fails while a file is cut: an error, and its size is the old one, or the file is
-    in the list of orphans and is cut by e2fsck. A file without a name stays in that list."""
+    in the list of orphans and is cut by e2fsck. A file without a name stays in that list. With the
+    new size the inode has its new times."""
     size = 100 * 1024 + 300
     with Files(lab, tmp_path, KINDS[kind], 16 * MIB) as files:
         for number in range(300):
             files.write("a", 2 * 1024 * number, 1024, seed=number)
         files.run()
         image, whole = files.image.read_bytes(), bytes(files.model["a"])
+        before = times(files.image)
         for number in range(14):
             files.again()
             files.image.write_bytes(image)
@@ -387,6 +389,8 @@ def test_cuts_that_fail(lab, tmp_path, kind):
             wanted = whole[:size] if is_cut else whole[:size] + seen[rest] + whole[rest.stop :]
             if seen != wanted:
                 fail(f"{where}: /a {difference(seen, wanted)}")
+            if is_cut and not set(before).isdisjoint(times(files.image)):
+                fail(f"{where}: /a has its new size, and its old times: {before}")
             files.model["a"] = bytearray(seen)
             files.require_tails()
         files.again()
