@@ -27,7 +27,8 @@ from labs.tools.grading.test_run import TestResult, function_of
 
 DIRECTORY = ROOT / "tests/mutants"
 DOES_NOT_BUILD = "it does not build"
-PROMISES = "promises"  # a table that is no mutant: labs/tools/proving/promises.py
+# Tables that are no mutants: labs/tools/proving/promises.py.
+SAID = PROMISES, CONTRACTS, PITFALLS = "promises", "contracts", "pitfalls"
 
 
 class MutantError(ValueError):
@@ -86,7 +87,7 @@ def read_mutants(exercise: str, text: str) -> list[Mutant]:
     """The mutants of an exercise's file, in order. Raises MutantError."""
     try:
         tables = tomllib.loads(text)
-        names = [name for name in tables if name != PROMISES]
+        names = [name for name in tables if name not in SAID]
         return [mutant_of(exercise, f"{exercise}-{name}", tables[name]) for name in names]
     except (tomllib.TOMLDecodeError, KeyError) as error:
         raise MutantError(f"{exercise}.toml: {error!r}") from error
