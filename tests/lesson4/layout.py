@@ -8,7 +8,10 @@ from functools import cache
 
 from tests.lesson4.support import FLAGS, run_tool, tool, workshop
 
-HEADERS = ("kernel/task/lock.h", "kernel/task/sched.h", "kernel/task/timer.h", "kernel/task/wait.h")
+HEADERS = (
+    *("kernel/process/process.h", "kernel/task/lock.h", "kernel/task/sched.h"),
+    *("kernel/task/timer.h", "kernel/task/wait.h"),
+)
 
 
 @cache

@@ -8,6 +8,7 @@ from itertools import groupby
 
 import pytest
 
+from tests.lesson4.layout import layout
 from tests.lesson4.processes import (
     BYTE,
     CARRY,
@@ -39,7 +40,10 @@ from tests.lesson4.processes import (
     YIELD,
     family_of,
 )
+from tests.support.remote import SCRATCH
+from tests.support.told import expect
 
+SLEEPS_IN = "wait_sleep_until"  # its first argument is the queue
 ESRCH, ECHILD, EAGAIN, ENOMEM, EINVAL = 3, 10, 11, 12, 22
 QUANTUM = ("-fw_cfg", "name=opt/org.apprentice/quantum,string=1")
 KEPT = ("ebx", "ecx", "edx", "esi", "edi", "esp")
@@ -183,8 +187,8 @@ def test_floating_point_unit(lab):
 
 @pytest.mark.exercise("4.5", points=1)
 def test_flags_of_clone(lab):
-    """Words that are to get the pid, one of them at a bad address; and what only threads need is
-    refused."""
+    """Words that are to get the pid, each in one of two memories, one of them at a bad address; and
+    what only threads need is refused."""
     with family_of(lab) as family:
         parents, childs, untouched = OWN, OWN + 4, family.number()
         seen: list[int] = []
@@ -193,7 +197,7 @@ def test_flags_of_clone(lab):
             yield from family.leave()
 
         def child():
-            seen.append(family.word(childs))
+            seen.extend((family.word(parents), family.word(childs)))
             seen.append((yield (GETPID,)))
             yield from family.leave()
 
@@ -206,7 +210,9 @@ def test_flags_of_clone(lab):
             pid = yield from family.fork(child, CLONE, flags, 0, parents, 0, childs)
             own = family.word(parents), family.word(childs)
             yield from family.wait(pid)
-            assert seen == [pid, pid], f"the child's word is {seen[0]}, and its pid {seen[1]}"
+            copied, *own_pid = seen
+            assert own_pid == [pid, pid], f"the child's word is {seen[1]}, and its pid {seen[2]}"
+            assert copied == untouched, "the child has the word that is its parent's to get"
             assert own == (pid, untouched), f"the parent's words are {own}, and the pid {pid}"
             family.set_words(parents, untouched)
             pid = yield from family.fork(none, CLONE, SIGCHLD, 0, parents, 0, 0)
@@ -218,6 +224,53 @@ def test_flags_of_clone(lab):
             assert waited == pid
 
         family.play(main())
+
+
+@pytest.mark.exercise("4.5", points=1, once=True)
+def test_wait_of_a_thread(lab):
+    """The children of a program are its leader's, whose queue is woken: a thread of it that waits
+    has to sleep there. Here the leader is a copy of the process, as a thread's is another one."""
+    member = layout("process", "leader", "children", "parent")
+    names: dict[int, str] = {}
+    found: list[str | None] = []
+    with family_of(lab) as family:
+        guest, leader = family.guest, SCRATCH
+
+        def child():
+            yield from family.rest(2)
+            yield from family.leave()
+
+        def become_a_thread(pid: int) -> tuple[int, int]:
+            own = family.word(guest.address("current"))
+            own = family.word(own + layout("task", "process")["process"])
+            its_child = family.in_kernel("process_find", pid)
+            guest.write(leader, guest.read(own, member["size"]))
+            guest.write(leader + member["children"], bytes(4))
+            names[own + member["children"]] = "its own"
+            names[leader + member["children"]] = "its leader's"
+            set_leader(own, its_child, leader)
+            return own, its_child
+
+        def set_leader(own: int, its_child: int, process: int) -> None:
+            guest.write(own + member["leader"], process.to_bytes(4, "little"))
+            guest.write(its_child + member["parent"], process.to_bytes(4, "little"))
+
+        def main():
+            pid = yield from family.fork(child)
+            own, its_child = become_a_thread(pid)
+
+            def look(now):
+                """It sleeps: where? Then it is as it was, and is woken."""
+                found.append(names.get(family.word(now["esp"] + 4)))
+                set_leader(own, its_child, own)
+                guest.write(now["esp"] + 4, (own + member["children"]).to_bytes(4, "little"))
+                family.unwatch(guest.address(SLEEPS_IN))
+
+            family.watch(guest.address(SLEEPS_IN), look)
+            yield from family.wait(pid)
+
+        family.play(main())
+    expect("a thread that waits for a child sleeps in the queue", *found, "its leader's")
 
 
 @pytest.mark.exercise("4.5", points=3, gate=True)
