@@ -1,6 +1,10 @@
 """Exercise 4.5: processes that begin, end and wait for each other, again and again, while a tick
 comes before another instruction of fork, exit and wait. The first program looks at them, and is
-never disturbed."""
+never disturbed.
+
+In the kernel a task with a space is not pre-empted (exercise 4.2): there a tick does nothing before
+the task goes on in user mode, but for the timers that are due. Where none is, one tick counts for
+all instructions in a row that a task with a space executes."""
 
 from __future__ import annotations
 
@@ -9,14 +13,14 @@ from collections.abc import Callable
 from labs.tools.grading.lab import Lab
 from tests.lesson4.layout import layout
 from tests.lesson4.processes import (
-    GETPID,
-    GETPPID,
+    KILL,
     NOHANG,
     PRCTL,
     ROOM,
     SERVED,
     SET_SUBREAPER,
     SIGALRM,
+    SIGKILL,
     VFORK,
     YIELD,
     Family,
@@ -87,16 +91,12 @@ def orphan(family: Family, _: Alarm) -> Played:
 
 
 def alarm(family: Family, rings: Alarm) -> Played:
-    """SIGALRM ends a parent that waits for a child which does not end before it."""
-
-    def child(parent: int) -> Played:
-        while (yield (GETPPID,)) == parent:
-            yield (YIELD,)
-        yield from family.leave(8)
+    """SIGALRM ends a parent that waits for a child which sleeps, and does not end before it."""
+    sleeper = 0
 
     def parent() -> Played:
-        own = yield (GETPID,)
-        yield from family.fork(lambda: child(own))
+        nonlocal sleeper
+        sleeper = yield from family.fork(family.rest_for_ever)
         rings.start()
         yield from family.wait()
         yield from family.leave(9)
@@ -106,7 +106,8 @@ def alarm(family: Family, rings: Alarm) -> Played:
         yield (YIELD,)
     family.tick_first()
     problem = yield from verdict_of(family, pid, SIGALRM)
-    return problem or (yield from verdict_of(family, -1, 8 << 8))
+    yield KILL, sleeper, SIGKILL
+    return problem or (yield from verdict_of(family, -1, SIGKILL))
 
 
 class Alarm:
@@ -156,6 +157,8 @@ def search_lives(lab: Lab, scenario: Life) -> int:
             family.take_short_turns()
             family.copy_quickly()
             high = family.kernel_stack()
+            if scenario is not alarm:
+                race.is_calm = family.has_space
             race.is_driver = lambda now: high - STACK_BYTES <= now["esp"] < high
             rings = Alarm(family)
             yield from race.rounds(lambda: scenario(family, rings))

@@ -47,14 +47,23 @@ CODE = {
     0x130: "dbe3 db03 660f6e2b ebfe",  # FNINIT; FILDL (EBX); MOVD (EBX), XMM5
     0x140: "db1b 660f7e6b04 ebfe",  # FISTPL (EBX); MOVD XMM5, 4(EBX)
     0x180: "8903 ebfe",  # MOVL %EAX, (%EBX)
+    # MOVL %EDI, %EAX; INT 0x80; TESTL %EAX, %EAX; JNZ out; DECL %ESI; JNZ to the beginning
+    0x190: "89f8 cd80 85c0 7503 4e 75f5 ebfe",
+    # vfork; TESTL %EAX, %EAX; JZ child; JS out; INCL %ESI; JMP to the beginning; child: exit(EDI)
+    0x1A0: "b8be000000 cd80 85c0 7405 780a 46 ebf0 89fb 31c0 40 cd80 ebfe",
+    # waitpid; TESTL %EAX, %EAX; JS out; CMPL %EDI, (%ECX); JNE to the beginning; INCL %ESI; JMP
+    0x1C0: "b807000000 cd80 85c0 7807 3939 75f1 46 ebee ebfe",
     # ADCL %EBX, %EAX; RCLL $3, %EBX; SBBL %EAX, %EDX; ADCL %EDX, %ESI; RCRL $5, %EDI; ADCL %EDI,
     # %EBP; LEAL (%ESP, %EBP), %ESP; LEAL -1(%ECX), %ECX; JECXZ to the end; JMP to the beginning
     0x150: "11d8 c1d303 19c2 11d6 c1df05 11fd 8d242c 8d49ff e302 ebe8 ebfe",
 }
-START, CALL, LOOP, SET_UNIT, GET_UNIT, STORE, MIX = (BASE + each for each in CODE)
+START, CALL, LOOP, SET_UNIT, GET_UNIT, STORE, REPEAT, CROWD, REAP, MIX = (
+    BASE + each for each in CODE
+)
 MIX_END = MIX + 24
 AFTER = {CALL: CALL + 2, LOOP: LOOP + 2, SET_UNIT: SET_UNIT + 8, GET_UNIT: GET_UNIT + 7}
 AFTER |= {STORE: STORE + 2, MIX: MIX_END}
+AFTER |= {REPEAT: REPEAT + 11, CROWD: CROWD + 23, REAP: REAP + 18}
 DATA = BASE + 0x1000
 STATUS, TIME, TIMES, ACTION, PIPE, BYTE, OWN = (DATA + 0x100 * n for n in range(7))
 STACK = DATA + 0x2000
@@ -143,7 +152,7 @@ class Family(Stage):
         before = self.guest.registers()
         for at, value in enumerate(values):
             words = {"eip": STORE, "ebx": address + WORD * at, "eax": value & MASK, "eflags": 2}
-            self.guest.leap(before | words, b"", SECONDS, "the end of a store")
+            self.leap(before | words, b"")
         self.guest.put(before)
         return address
 
@@ -255,6 +264,24 @@ class Family(Stage):
         pid, status = yield from self.wait(which, options)
         return status if pid == which or (which < 1 and pid > 0) else -1
 
+    def repeat(self, count: int, number: int, *arguments: int) -> Played:
+        """Makes a call of three arguments so often, or until it does not return 0. Returns what the
+        last one has returned."""
+        values = dict(zip(ARGUMENTS, arguments, strict=False)) | {"esi": count, "edi": number}
+        return (yield Order(REPEAT, values, words=f"system call {number}"))
+
+    def crowd(self, code: int) -> Played:
+        """Makes children by vfork that end with this code, until there is an error. Returns it, and
+        how many there are."""
+        error = yield Order(CROWD, {"esi": 0, "edi": code}, words="vfork")
+        return error, self.guest.registers()["esi"]
+
+    def reap(self, status: int) -> Played:
+        """Waits for children until there is an error. Returns it, and how many had this status."""
+        values = dict(zip(ARGUMENTS, (-1 & MASK, STATUS, 0, 0, status), strict=True))
+        error = yield Order(REAP, values, words="waitpid")
+        return error, self.guest.registers()["esi"]
+
     def rest(self, times: int = 1) -> Played:
         """Sleeps for three ticks, so many times."""
         for _ in range(times):
@@ -323,9 +350,14 @@ class Family(Stage):
         esp = self.kernel_stack() - 0x200
         where = {"eip": self.guest.address(function), "esp": esp, "eflags": 2}
         with self.guest.stopping_at(BACK):
-            after = self.guest.leap(before | KERNEL | where, stack, SECONDS, function)
+            after = self.leap(before | KERNEL | where, stack)
         self.guest.put(before)
         return after["eax"]
+
+    def has_space(self) -> bool:
+        """Does the current task have one? Else it is a kernel thread, or about to end."""
+        place = self._current() + layout("task", "space")["space"]
+        return any(self.guest.data(place, WORD))
 
     def take_short_turns(self) -> None:
         """A turn has one tick from now on."""

@@ -79,7 +79,7 @@ def test_fork_returns_twice(lab):
     assert found == [0] * 3, f"fork returns {found} in three children"
 
 
-@pytest.mark.exercise("4.5", points=2)
+@pytest.mark.exercise("4.5", points=2, once=True)
 def test_registers(lab):
     """All other registers, ESP and the flags are what the parent had, in both."""
     seeded = random.Random(lab.seed)
@@ -108,7 +108,7 @@ def test_registers(lab):
         assert flags == wanted["eflags"] & KEPT_FLAGS, f"the flags of the {who}: {flags:#x}"
 
 
-@pytest.mark.exercise("4.5", points=1)
+@pytest.mark.exercise("4.5", points=1, once=True)
 def test_memory_is_copied(lab):
     """Data and stack are two from the fork on."""
     with family_of(lab) as family:
@@ -140,7 +140,7 @@ def test_memory_is_copied(lab):
     assert seen[1] == after, "the parent sees what its child has written"
 
 
-@pytest.mark.exercise("4.5", points=1)
+@pytest.mark.exercise("4.5", points=1, once=True)
 def test_stack_of_clone(lab):
     """clone with a stack: the child begins with it."""
     stack = STACK - 4 * random.Random(lab.seed).randrange(20, 60)
@@ -159,7 +159,7 @@ def test_stack_of_clone(lab):
     assert begun == [stack]
 
 
-@pytest.mark.exercise("4.5", points=2)
+@pytest.mark.exercise("4.5", points=2, once=True)
 def test_floating_point_unit(lab):
     """The child finds in x87 and SSE registers what its parent had there just before the fork."""
     found: dict[str, tuple[int, ...]] = {}
@@ -185,7 +185,7 @@ def test_floating_point_unit(lab):
     assert found["parent"] == (later, later), "the parent has other numbers in the unit"
 
 
-@pytest.mark.exercise("4.5", points=1)
+@pytest.mark.exercise("4.5", points=1, once=True)
 def test_flags_of_clone(lab):
     """Words that are to get the pid, each in one of two memories, one of them at a bad address; and
     what only threads need is refused."""
@@ -321,7 +321,7 @@ def test_rules_of_wait(lab):
         family.play(main())
 
 
-@pytest.mark.exercise("4.5", points=1)
+@pytest.mark.exercise("4.5", points=1, once=True)
 def test_groups(lab):
     """waitpid(0) is about the own process group, waitpid(-n) about group n."""
     with family_of(lab) as family:
@@ -378,7 +378,7 @@ def test_statuses(lab):
         family.play(main())
 
 
-@pytest.mark.exercise("4.5", points=1)
+@pytest.mark.exercise("4.5", points=1, once=True)
 def test_unwanted_children(lab):
     """Who ignores SIGCHLD has no zombies: wait ends when all children have, and tells none."""
     ended: list[int] = []
@@ -421,7 +421,7 @@ def test_times(lab):
         family.play(main())
 
 
-@pytest.mark.exercise("4.5", points=2)
+@pytest.mark.exercise("4.5", points=2, once=True)
 def test_borrowed_memory(lab):
     """vfork: the parent sleeps until this child has ended, whichever other one ends before, and
     sees what it has written; the word to clear at the end is left alone."""
