@@ -69,14 +69,26 @@ uint32_t floors_references(void)
 /* ---- the drive ---- */
 
 static uint32_t reads, writes, fails_at, write_fails_at, damage_seed;
-static bool all_fail;
+static enum write_fault write_fault;
+static uint64_t bad_first, bad_end; /* sectors */
 
-/* A write or a flush, in turn. */
-static bool write_fails(void)
+/* A write or (no sectors) a flush, in turn. */
+static bool write_fails(uint64_t lba, unsigned count)
 {
 	tasks_yield();
 	writes++;
-	return writes == write_fails_at || (all_fail && writes > write_fails_at);
+	if (writes == write_fails_at && write_fault == BAD_SECTORS) {
+		bad_first = lba;
+		bad_end = lba + count;
+	}
+	return writes == write_fails_at || (write_fault == ALL_LATER && writes > write_fails_at) ||
+	       (lba < bad_end && lba + count > bad_first);
+}
+
+void floors_promised(void)
+{
+	if (write_fault == AFTER_PROMISE && writes >= write_fails_at)
+		write_fault = ALL_LATER;
 }
 
 static int drive_read(uint64_t lba, unsigned count, void *buffer)
@@ -98,7 +110,7 @@ static int drive_read(uint64_t lba, unsigned count, void *buffer)
 
 static int drive_write(uint64_t lba, unsigned count, const void *buffer)
 {
-	if (write_fails())
+	if (write_fails(lba, count))
 		return -EIO;
 	memcpy(disk.bytes + lba * SECTOR_SIZE, buffer, (size_t)count * SECTOR_SIZE);
 	return 0;
@@ -106,7 +118,7 @@ static int drive_write(uint64_t lba, unsigned count, const void *buffer)
 
 static int drive_flush(void)
 {
-	return write_fails() ? -EIO : 0;
+	return write_fails(0, 0) ? -EIO : 0;
 }
 
 void floors_fault(uint32_t read, uint32_t damage)
@@ -115,10 +127,10 @@ void floors_fault(uint32_t read, uint32_t damage)
 	damage_seed = damage;
 }
 
-void floors_write_fault(uint32_t write, bool and_later)
+void floors_write_fault(uint32_t write, enum write_fault fault)
 {
 	write_fails_at = write;
-	all_fail = and_later;
+	write_fault = fault;
 }
 
 uint32_t floors_reads(void)
@@ -180,9 +192,14 @@ int cached_file_open(struct file *file)
 	return 0;
 }
 
+/* Errors are told as fs/cache/cached_file.c does it. */
 int cached_file_sync_of(struct cached_file *file, struct file *open, bool data_only)
 {
-	return file->ops->commit(file, data_only);
+	uint32_t seen = (uint32_t)(uintptr_t)open->private;
+	int error = file->ops->commit(file, data_only), told = errors_tell(&file->errors, &seen);
+
+	open->private = (void *)(uintptr_t)seen;
+	return told ? told : error;
 }
 
 int cached_file_sync(struct file *file, bool data_only)

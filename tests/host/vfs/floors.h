@@ -15,8 +15,19 @@ uint32_t floors_references(void);
  * bytes are wrong, which ones this number says. */
 void floors_fault(uint32_t read, uint32_t damage);
 
-/* Which write or flush fails, counted from 1, or all from it on. 0: none, or all. */
-void floors_write_fault(uint32_t write, bool and_later);
+/* What fails besides the write or flush that does. */
+enum write_fault {
+	NO_OTHER,
+	ALL_LATER,
+	AFTER_PROMISE, /* all after the next promise: the drive stays as it is at that moment */
+	BAD_SECTORS,   /* each later write that touches one of its sectors */
+};
+
+/* Which write or flush fails, counted from 1; 0: none. */
+void floors_write_fault(uint32_t write, enum write_fault fault);
+
+/* A call has returned that makes something safe. */
+void floors_promised(void);
 
 /* Reads of the drive until now, and writes and flushes. */
 uint32_t floors_reads(void);

@@ -6,11 +6,11 @@
  *
  *	faults IMAGE SCRIPT count			says how many reads and writes it makes
  *	faults IMAGE SCRIPT read NUMBER DAMAGE PLACE
- *	faults IMAGE SCRIPT write NUMBER LATER PLACE
+ *	faults IMAGE SCRIPT write NUMBER FAULT PLACE
  *
- * That read fails, or (DAMAGE is not 0) is wrong; or that write or flush fails, and (LATER is not
- * 0) all later ones. The image goes to PLACE, and "sound" says that its superblock does not ask for
- * e2fsck. The last line is "clean".
+ * That read fails, or (DAMAGE is not 0) is wrong; or that write or flush fails, and what FAULT says
+ * besides (enum write_fault). The image goes to PLACE, and "sound" says that its superblock does not
+ * ask for e2fsck, "orphans" that some are left for the next mount. The last line is "clean".
  *
  * A line of the script is an operation and up to two paths or numbers; see `operations` below. With
  * a line "tasks SEED" those after it that begin with "| " are another task's, at the same time.
@@ -88,11 +88,15 @@ static int op_fifo(const char *path, const char *more)
 	return vfs_make(root(), path, S_IFIFO | ALL, 0);
 }
 
+/* It is kept when it is open: another task may have kept one meanwhile. */
 static int op_keep(const char *path, const char *more)
 {
-	return vfs_open(root(), path, O_CREAT | O_RDWR, ALL, &kept[kept_count]) == 0
-		   ? (int)kept_count++
-		   : -EIO;
+	struct file *file;
+	int error = vfs_open(root(), path, O_CREAT | O_RDWR, ALL, &file);
+
+	if (!error)
+		kept[kept_count++] = file;
+	return error;
 }
 
 static int op_close(const char *path, const char *more)
@@ -102,22 +106,29 @@ static int op_close(const char *path, const char *more)
 	return 0;
 }
 
-/* Writes nothing but "w". What is read goes elsewhere: another task may be writing meanwhile. */
+/* Writes nothing but "w". A write that was cut short is an error: of the rest nothing was promised.
+ * What is read goes elsewhere: another task may be writing meanwhile. */
 static int move(const char *path, uint32_t flags, const char *length, bool writes)
 {
 	static uint8_t letters[65536], bytes[65536];
+	int wanted = atoi(length);
 
 	memset(letters, 'w', sizeof(letters));
-	struct buffer buffer =
-	    buffer_of_kernel(writes ? letters : bytes, (uint32_t)strtoul(length, NULL, 0));
+	struct buffer buffer = buffer_of_kernel(writes ? letters : bytes, (uint32_t)wanted);
 	struct file *file;
 	int error = vfs_open(root(), path, flags, ALL, &file);
 
 	if (error)
 		return error;
 	error = writes ? file_write(file, &buffer) : file_read(file, &buffer);
-	if (writes && error > 0 && file->ops->sync && strstr(path, "safe"))
+	if (writes && error >= 0 && error < wanted)
+		error = -EIO;
+	if (writes && error > 0 && file->ops->sync && strstr(path, "safe")) {
+		tasks_yield(); /* between the two calls of a program, a commit may begin and end */
 		error = file->ops->sync(file, false);
+		if (!error)
+			floors_promised();
+	}
 	file_release(file);
 	return error;
 }
@@ -253,9 +264,19 @@ static int op_touch(const char *path, const char *more)
 	return with_inode(path, touch, more);
 }
 
+static int op_cache(const char *blocks, const char *more)
+{
+	bcache_init((uint32_t)atoi(blocks));
+	return 0;
+}
+
 static int op_sync(const char *path, const char *more)
 {
-	return vfs_sync();
+	int error = vfs_sync();
+
+	if (!error)
+		floors_promised();
+	return error;
 }
 
 static const struct {
@@ -269,7 +290,7 @@ static const struct {
 	{ "symlink", op_symlink },   { "rename", op_rename },	    { "exchange", op_exchange },
 	{ "unlink", op_unlink },     { "rmdir", op_rmdir },	    { "list", op_list },
 	{ "path", op_path },	     { "attribute", op_attribute }, { "touch", op_touch },
-	{ "sync", op_sync },
+	{ "sync", op_sync },	     { "cache", op_cache },
 };
 
 /* What nobody uses is read again by the next operation. */
@@ -328,10 +349,10 @@ static void check_cache(void)
 	static struct cached_block *held[BUFFERS];
 
 	bcache_drop();
-	for (uint32_t i = 0; i < BUFFERS; i++)
+	for (uint32_t i = 0; i < bcache_size(); i++)
 		if (bcache_get(&disk.device, i, BLOCK, BLOCK_OTHER, &held[i]))
-			fail("%u blocks of the cache are still in use", BUFFERS - i);
-	for (uint32_t i = 0; i < BUFFERS; i++)
+			fail("%u blocks of the cache are still in use", bcache_size() - i);
+	for (uint32_t i = 0; i < bcache_size(); i++)
 		bcache_put(held[i]);
 }
 
@@ -365,7 +386,7 @@ static void keep_image(const char *path)
 
 	if (super->s_state & EXT_STATE_VALID && !(super->s_state & EXT_STATE_ERROR) &&
 	    !(super->s_feature_incompat & EXT_INCOMPAT_RECOVER))
-		printf("sound\n");
+		printf("%s\n", super->s_last_orphan ? "orphans" : "sound");
 	if (!file ||
 	    fwrite(disk.bytes, SECTOR_SIZE, disk.device.sectors, file) != disk.device.sectors)
 		fail("cannot write %s", path);
@@ -392,7 +413,7 @@ int main(int count, char **words)
 			     (uint32_t)strtoul(words[5], NULL, 0));
 	if (writes)
 		floors_write_fault((uint32_t)strtoul(words[4], NULL, 0),
-				   strtoul(words[5], NULL, 0));
+				   (enum write_fault)strtoul(words[5], NULL, 0));
 	run_script(words[2]);
 	floors_fault(0, 0);
 	audit(pages, objects);
