@@ -25,6 +25,11 @@
  * If the read fails, A takes the buffer out of the table: B finds device NULL and begins again.
  * A task that needs a buffer may write another mount's dirty block. It has no references
  * then, so no task changes it; the next task that gets it waits until it is written.
+ *
+ * A block that could not be written stays dirty, whoever tried: nothing of it is lost. So the error
+ * is that of a commit only: the one that must make the block safe tries again, does not succeed
+ * before it is written, and tells each file that depends on it (fs/disk/ext_sync.c). Linux gives
+ * such a block up, and so must note the error at once.
  */
 #include "fs/cache/bcache.h"
 #include "kernel/lib/errno.h"
@@ -146,10 +151,10 @@ static struct cached_block *make_buffer(void)
 }
 
 /* Skips buffers that are in use now, and counts them as used: so the next search is short. */
-static struct cached_block *oldest_free(void)
+static struct cached_block *oldest_free(bool is_clean)
 {
 	for (uint32_t left = buffers_now; left > 0; left--) {
-		if (is_free_buffer(oldest_buffer()))
+		if (is_free_buffer(oldest_buffer()) && !(is_clean && oldest_buffer()->is_dirty))
 			return oldest_buffer();
 		make_newest(oldest_buffer());
 	}
@@ -157,15 +162,18 @@ static struct cached_block *oldest_free(void)
 }
 
 /* An empty buffer without references. Sleeps if it must write a dirty block; others may have
- * cached anything meanwhile. A block that cannot be written is passed over. */
+ * cached anything meanwhile. A block that cannot be written is passed over, it may be another
+ * mount's: a clean one is better then. */
 static int reuse_buffer(struct cached_block **out)
 {
 	struct cached_block *buffer = make_buffer();
 	int error = 0;
 
 	for (int failures = 0; !buffer; failures += error != 0) {
-		struct cached_block *oldest = failures < WRITES_MAX ? oldest_free() : NULL;
+		struct cached_block *oldest = error ? oldest_free(true) : NULL;
 
+		if (!oldest && failures < WRITES_MAX)
+			oldest = oldest_free(false);
 		if (!oldest)
 			return error ? error : -EBUSY;
 		error = bcache_write(oldest);

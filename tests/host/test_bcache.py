@@ -28,6 +28,7 @@ MUTANTS = {  # what is in bcache.c once, and what stands there instead
         "\t\terror = block_write(buffer->device",
         "\t\tset_dirty(buffer, false);\n\t\terror = block_write(buffer->device",
     ),
+    "no-clean-one": ("error ? oldest_free(true) : NULL;", "NULL;"),
     "held-reused": ("buffer->references == 0 && !buffer->transaction;", "true;"),
     "held-written": ("if (buffer->is_dirty && !buffer->transaction) {", "if (1) {"),
     "shrunk-dirty": (

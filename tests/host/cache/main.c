@@ -34,6 +34,7 @@ struct drive {
 };
 
 static struct drive drives[DRIVES];
+static const struct drive *dead; /* one that cannot be written to, while the others do not fail */
 static uint32_t last_number, steps;
 static uint64_t reads, writes, errors, full;
 static size_t pages_out;
@@ -60,7 +61,7 @@ static int move(struct drive *drive, uint64_t block)
 	drive->is_moving[block] = true;
 	sleep_a_while();
 	drive->is_moving[block] = false;
-	if (random_below(&chance, FAILS) != 0)
+	if (dead || random_below(&chance, FAILS) != 0)
 		return 0;
 	errors++;
 	return -EIO;
@@ -92,6 +93,8 @@ int block_write(struct block_device *device, uint64_t lba, unsigned count, const
 
 	(void)count, (void)purpose;
 	writes++;
+	if (drive == dead)
+		return -EIO;
 	if (drive->is_held[block])
 		wrong("a held block is written", drive, block);
 	memcpy(&before, buffer, sizeof(before));
@@ -248,6 +251,30 @@ static void work(uint32_t task)
 	}
 }
 
+/* Nearly all that is cached cannot be written: what is read from other drives is there all the same,
+ * and nothing is lost. */
+static void fill_with_a_dead_drive(void)
+{
+	struct cached_block *buffer;
+
+	dead = &drives[0];
+	for (uint32_t block = 0; block < BUFFERS - 1; block++) {
+		if (bcache_get(&drives[0].device, block, SIZE, BLOCK_OTHER, &buffer))
+			wrong("cannot be read", &drives[0], block);
+		set(&drives[0], buffer, block);
+		bcache_put(buffer);
+	}
+	for (uint32_t block = 0; block < BLOCKS; block++) {
+		if (bcache_get(&drives[DRIVES - 1].device, block, SIZE, BLOCK_OTHER, &buffer))
+			wrong("another drive's error", &drives[DRIVES - 1], block);
+		check(&drives[DRIVES - 1], buffer, block);
+		bcache_put(buffer);
+	}
+	if (bcache_write_all(&drives[0].device) != -EIO)
+		wrong("a commit does not fail", &drives[0], 0);
+	dead = NULL;
+}
+
 /* Everything can be written and given back: nobody has forgotten a reference. */
 static void finish(void)
 {
@@ -276,6 +303,7 @@ int main(int count, char **arguments)
 			drives[i].disk[block] = drives[i].wanted[block] = ++last_number;
 	}
 	bcache_init(BUFFERS);
+	fill_with_a_dead_drive();
 	run_tasks(work);
 	finish();
 	printf("reads %ju writes %ju errors %ju full %ju\n", reads, writes, errors, full);

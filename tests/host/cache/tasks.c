@@ -18,7 +18,7 @@ struct random chance;
 static struct task tasks[TASKS];
 static pthread_mutex_t processor = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static uint32_t running; /* TASKS: nobody */
+static uint32_t running = TASKS; /* TASKS: nobody */
 
 static void choose_next(void)
 {
