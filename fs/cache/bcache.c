@@ -26,10 +26,10 @@
  * A task that needs a buffer may write another mount's dirty block. It has no references
  * then, so no task changes it; the next task that gets it waits until it is written.
  *
- * A block that could not be written stays dirty, whoever tried: nothing of it is lost. So the error
- * is that of a commit only: the one that must make the block safe tries again, does not succeed
- * before it is written, and tells each file that depends on it (fs/disk/ext_sync.c). Linux gives
- * such a block up, and so must note the error at once.
+ * A block that could not be written stays dirty, and nothing of it is lost. So no error is noted
+ * here: the commit that must make the block safe tries again, does not succeed before it is
+ * written, and tells each file that depends on it (fs/disk/ext_sync.c). Linux gives such a block
+ * up, and so must note the error at once.
  */
 #include "fs/cache/bcache.h"
 #include "kernel/lib/errno.h"

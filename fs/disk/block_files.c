@@ -9,15 +9,12 @@
  * what is read from the drive gets the newer blocks on top, and what is written to the drive is
  * written to cached blocks, too. The pages here could still be older than both: as long as a file
  * system has the device, each read begins with a cache without these pages, and each write is
- * written back at once. That is slow, and programs like dumpe2fs need no more. A partition and its
- * drive have caches of their own, as in Linux: use one of them at a time.
+ * written back at once. A partition and its drive have caches of their own: use one at a time.
  *
  * Writers have the file's lock: a write past the cache drops pages, and must not drop one into
  * which another task's bytes are being copied.
- *
- * A drive whose partition table was written gets new partitions (BLKRRPART), unless one of
- * them is in use. One that is gone has no sectors, and cannot be opened: ENXIO; one beyond 16 TiB,
- * neither: EFBIG.
+ * A drive whose partition table was written gets new partitions (BLKRRPART), unless one is in use.
+ * One that is gone has no sectors, and cannot be opened: ENXIO; one beyond 16 TiB, neither: EFBIG.
  */
 #include "fs/disk/block_files.h"
 
@@ -95,9 +92,14 @@ static int block_pages_write(struct cached_file *cached, uint64_t offset, const 
 	return error;
 }
 
+/* A flush that fails may have lost what others wrote: they are told, too. */
 static int block_pages_commit(struct cached_file *cached, bool data_only)
 {
-	return block_flush(((struct block_file *)cached)->block);
+	int error = block_flush(((struct block_file *)cached)->block);
+
+	if (error)
+		errors_note(&cached->errors, error);
+	return error;
 }
 
 /* A device never goes, so its pages need no reference to it. */
@@ -186,7 +188,7 @@ static int write_range_back(struct block_file *block, uint64_t offset, uint32_t 
 	int error = cached_file_write_back(&block->cached, offset >> PAGE_SHIFT,
 					   ((offset + length - 1) >> PAGE_SHIFT) + 1);
 
-	return error || !safely ? error : block_flush(block->block);
+	return error || !safely ? error : block_pages_commit(&block->cached, true);
 }
 
 /* A device does not grow: beyond its end there is no space. While a file system has it, nothing may

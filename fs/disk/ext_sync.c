@@ -26,7 +26,9 @@
  *
  * A commit that fails is an error for each task that waits for it. It is also one of write-back
  * (fs/cache/write_errors.h) for each inode with a change in it, and for the mount; so it is told to
- * who asks later. The next commit has the next number.
+ * who asks later. The next commit has the next number. Without a journal it writes again what could
+ * not be written (fs/cache/bcache.c): until that succeeds, nothing of the mount that has changed is
+ * safe. An inode that was evicted before its commit failed is told of by syncfs only, as on Linux.
  *
  * Block devices need no numbers: their fsync always flushes (block_files.c).
  */

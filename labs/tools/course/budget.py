@@ -52,7 +52,7 @@ BY_LESSON = 2_800  # of the core, added
 #   1,205  fs/cache      pages and blocks
 #     503  others
 # The limit was set before there was any of it, for a half that only reads; that half has 3,400.
-STILL = {"breadth": 12_899, "storage": 15_858}
+STILL = {"breadth": 12_899, "storage": 15_863}
 BEGINNING, END = "<!-- make budget -->\n", "<!-- end of make budget -->\n"
 
 

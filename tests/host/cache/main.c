@@ -251,8 +251,8 @@ static void work(uint32_t task)
 	}
 }
 
-/* Nearly all that is cached cannot be written: what is read from other drives is there all the same,
- * and nothing is lost. */
+/* Nearly all that is cached cannot be written: what is read from another drive is there all the
+ * same, and nothing is lost. */
 static void fill_with_a_dead_drive(void)
 {
 	struct cached_block *buffer;

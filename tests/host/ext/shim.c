@@ -169,7 +169,8 @@ void pool_free(struct pool *pool, void *object)
 	free(object);
 }
 
-/* Without disk.yield there is one task. With it another may be faster, even if the mutex is free. */
+/* Without disk.yield there is one task. With it another one may run first, even if the mutex is
+ * free. */
 void mutex_lock(struct mutex *mutex)
 {
 	do {

@@ -9,8 +9,8 @@
  *	faults IMAGE SCRIPT write NUMBER FAULT PLACE
  *
  * That read fails, or (DAMAGE is not 0) is wrong; or that write or flush fails, and what FAULT says
- * besides (enum write_fault). The image goes to PLACE, and "sound" says that its superblock does not
- * ask for e2fsck, "orphans" that some are left for the next mount. The last line is "clean".
+ * besides (enum write_fault). The image goes to PLACE, and "sound" says that its superblock does
+ * not ask for e2fsck, "orphans" that some are left for the next mount. The last line is "clean".
  *
  * A line of the script is an operation and up to two paths or numbers; see `operations` below. With
  * a line "tasks SEED" those after it that begin with "| " are another task's, at the same time.
