@@ -11,9 +11,11 @@ from tests.lesson1.picture import expect
 from tests.lesson3.support import with_files
 from tests.lesson4.played import played
 from tests.lesson4.support import program
+from tests.support.building import ROOT, make
 
 SEMAPHORE = 8  # bytes
 WHOLE = "tests/lesson4/hidden/whole.c"
+SLEEP = "tests/lesson4/hidden/sleep.c"
 
 
 def checksum(text: str) -> int:
@@ -55,3 +57,26 @@ def test_threads_sleep_and_wake(lab):
 
         play.run(main())
     assert found == [5, 15, 35], f"sleeps of 35, 5 and 15 ms ended in this order: {found}"
+
+
+@pytest.mark.exercise("4.0", points=2)
+def test_shell_sleeps(lab):
+    """The course's shell runs a program that sleeps, while another one sleeps for longer in the
+    background; then it waits for that."""
+    seeded = random.Random(lab.seed)
+    early, late = seeded.sample(range(1000, 10_000), 2)
+    short = seeded.randrange(50, 150)
+    script = [
+        f"(/bin/sleep {short + 300}; /bin/echo late {late}) &",
+        f"/bin/sleep {short}",
+        f"/bin/echo early {early} $?",
+        "wait",
+        "/bin/echo end",
+    ]
+    make("LESSON=4", "user-programs")
+    files = {
+        f"bin/{each}": (ROOT / "build/user/bin" / each).read_bytes() for each in ("sh", "echo")
+    }
+    files |= {"bin/sleep": program(SLEEP), "etc/script": "\n".join([*script, ""]).encode()}
+    said = lab.run("run /bin/sh /etc/script", **with_files(lab, files))
+    expect(said, f"early {early} 0", f"late {late}", "end")

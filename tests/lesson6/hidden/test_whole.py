@@ -1,14 +1,24 @@
-"""All exercises of lesson 6 in one kernel: a program with more memory than the machine has."""
+"""All exercises of lesson 6 in one kernel: a program with more memory than the machine has, and a
+dynamically linked shell."""
 
 from __future__ import annotations
 
+import subprocess
+from functools import cache
+from pathlib import Path
 from random import Random
 
 import pytest
 
-from tests.lesson4.support import said_by_programs
+from labs.tools.grading.lab import ROOT
+from tests.lesson1.picture import expect as expect_lines
+from tests.lesson3.support import with_files
+from tests.lesson4.hidden.test_whole import WHOLE as PIPES
+from tests.lesson4.hidden.test_whole import checksum
+from tests.lesson4.support import program, run_tool, said_by_programs, tool, workshop
 from tests.support.told import expect
 
+LIBRARIES = ("ld-linux.so.2", "libc.so.6")
 WHOLE = "tests/lesson6/hidden/whole.c"
 PAGES = 256 << 8
 WORDS = 1024
@@ -52,3 +62,43 @@ def test_a_stack_without_end(lab):
     said = said_by_programs(lab, WHOLE, "endless")
     expect("the signal that ends a recursion without an end", said.get("signal"), 11)
     expect("what the parent's own recursion returns then", said.get("after"), 55)
+
+
+@cache
+def dynamic_programs() -> dict[str, bytes]:
+    """The course's shell and two programs as Debian builds its own: linked to the compiler's C
+    library when they start, and what the linker has filled in is read-only then."""
+    options = ("-std=gnu11", "-D_GNU_SOURCE", "-O2", "-w", "-I.", "-Wl,-z,relro,-z,now")
+    sources = {"sh": sorted(map(str, (ROOT / "user/sh").glob("*.c")))}
+    sources |= {name: [f"user/{name}.c"] for name in ("cat", "echo")}
+    files = {}
+    for name, own in sources.items():
+        target = workshop() / f"dynamic-{name}"
+        run_tool(*tool("cc"), *options, *own, "-o", str(target))
+        files[f"bin/{name}"] = target.read_bytes()
+    for library in LIBRARIES:
+        command = [*tool("cc"), f"-print-file-name={library}"]
+        found = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+        files[f"lib/{library}"] = Path(found).read_bytes()
+    return files
+
+
+@pytest.mark.exercise("6.0", points=2)
+def test_shell_with_subshells(lab):
+    """A dynamically linked shell: subshells in subshells, each of which writes into a pipe. In the
+    core, which has no call for the linker's mappings, programs and pipes of lesson 4."""
+    random = Random(lab.seed)
+    if lab.core:
+        text = "".join(random.choices("abcdefgh", k=40))
+        files = with_files(lab, {"bin/whole": program(PIPES)})
+        said = lab.run(f"run /bin/whole {text}", **files)
+        expect_lines(said, f"read {checksum(text)}", "codes 15")
+        return
+    one, two, three, four = random.sample(range(1000, 10_000), 4)
+    script = (
+        f"A={one}; (A={two}; (/bin/echo $A; A={three}; (/bin/echo $A)); /bin/echo $A) | /bin/cat\n"
+        f"/bin/echo $A | /bin/cat | /bin/cat; /bin/echo {four} $?\n"
+    )
+    files = dynamic_programs() | {"etc/script": script.encode()}
+    said = lab.run("run /bin/sh /etc/script", **with_files(lab, files))
+    expect_lines(said, *map(str, (two, three, two, one)), f"{four} 0")
