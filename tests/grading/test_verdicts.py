@@ -20,6 +20,7 @@ def test_every_exercise_has_a_verdict(lesson):
     own = VERDICTS[str(lesson)]
     assert list(own) == [each.id for each in of_lesson(lesson)]
     for exercise, entry in own.items():
+        assert set(entry) == {"from", "reach", "harmless"}, f"{exercise}: nothing may stay open"
         assert set(entry["from"]) <= set(KINDS), exercise
         assert entry["from"] and entry["reach"] and entry["harmless"], exercise
 
