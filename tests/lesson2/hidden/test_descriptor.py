@@ -95,7 +95,7 @@ def test_unpack_random(lab):
     check_unpack(lab, (numbers.getrandbits(64) for _ in range(COUNT)))
 
 
-@pytest.mark.exercise("2.1", points=1, host=True)
+@pytest.mark.exercise("2.1", points=1, gate=True, host=True)
 def test_base_pieces(lab):
     """Each bit of the base has one place."""
     bases = [1 << bit for bit in range(32)] + [0xFF000000, 0x00FFFFFF, 0xFFFFFFFF]
@@ -103,7 +103,7 @@ def test_base_pieces(lab):
     check_unpack(lab, (Descriptor(base, 0, 0, 0).packed() for base in bases))
 
 
-@pytest.mark.exercise("2.1", points=2, host=True)
+@pytest.mark.exercise("2.1", points=2, gate=True, host=True)
 def test_limit_bounds(lab):
     """In bytes up to 0xfffff; above in pages, to the end of the page."""
     limits = [1 << bit for bit in range(32)] + [(1 << bit) - 1 for bit in range(33)]

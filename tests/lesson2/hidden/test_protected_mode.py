@@ -40,7 +40,7 @@ def test_boots_from_disk(lab):
     assert "boot: loaded by Apprentice boot" in result.serial
 
 
-@pytest.mark.exercise("2.2", points=2)
+@pytest.mark.exercise("2.2", points=2, gate=True)
 def test_descriptor_table(lab):
     """The GDT register: the table's linear address; and its last byte, not its size."""
     with at_entrance(lab) as (machine, symbols):
@@ -85,7 +85,7 @@ def test_interrupts_are_off(lab):
     assert table == behind == limit, "the IDT register is none of this code's business"
 
 
-@pytest.mark.exercise("2.2", points=2)
+@pytest.mark.exercise("2.2", points=2, gate=True)
 def test_stack_is_the_same(lab):
     """ESP is the caller's SP, two bytes on, though real mode left garbage in its upper half."""
     garbage = random.Random(lab.seed).randrange(1, 0x10000) << 16

@@ -272,7 +272,7 @@ def test_half_a_tick(lab):
     check_steps(lab, steps, 1 << 33)
 
 
-@pytest.mark.exercise("4.6", points=3, once=True)
+@pytest.mark.exercise("4.6", points=3, gate=True, once=True)
 def test_wrap(lab):
     """The same while the virtual times wrap around, and while they pass 2^63 and 2^32."""
     seeded = random.Random(lab.seed)
@@ -307,7 +307,7 @@ def test_equal_shares(lab):
     assert jain >= 0.99, f"Jain's index is {jain:.4f}: {totals} ticks"
 
 
-@pytest.mark.exercise("4.6", points=2)
+@pytest.mark.exercise("4.6", points=2, gate=True)
 def test_shares_by_weight(lab):
     """Threads of different niceness: each has its share, but for a turn."""
     seeded = random.Random(lab.seed)

@@ -62,7 +62,7 @@ def test_turns(lab):
         assert ticks == quantum, f"a turn with a quantum of {quantum} ticks takes {ticks}"
 
 
-@pytest.mark.exercise("4.2", points=2)
+@pytest.mark.exercise("4.2", points=2, gate=True)
 @pytest.mark.parametrize("way", [("yield",), ("msleep", 10)], ids=["yields", "sleeps"])
 def test_quantum_after_a_yield(lab, way):
     """A thread that yields, or sleeps, late in its turn gets a whole turn the next time."""
@@ -305,7 +305,7 @@ def test_end_of_interrupt_comes_first(lab):
     assert len(seen) > 6, f"in twelve ticks there were {len(seen)} changes of tasks"
 
 
-@pytest.mark.exercise("4.2", points=3)
+@pytest.mark.exercise("4.2", points=3, gate=True)
 def test_programs_in_ring_3(lab):
     """Programs that calculate in every register and flag, ESP and DF among them: together they get
     the results that each gets alone, where no interrupt comes."""

@@ -57,7 +57,7 @@ def test_queues_against_a_model(lab):
         )
 
 
-@pytest.mark.exercise("4.4", points=2, once=True)
+@pytest.mark.exercise("4.4", points=2, gate=True, once=True)
 def test_gaming(lab):
     """Who sleeps just before each tick sinks like all others."""
     rounds = [(CHARGE, 0, 9 * STAMPS // 10), (TICK, 0, 0), (ENQUEUE, 0, WOKEN), (PICK, 0, 0)]
@@ -122,7 +122,7 @@ class Boosted:
             yield Busy(nanoseconds // FASTER // 8 + 1000)
 
 
-@pytest.mark.exercise("4.4", points=2, once=True)
+@pytest.mark.exercise("4.4", points=2, gate=True, once=True)
 def test_boost(lab):
     """Once a second all tasks are lifted to the levels of their niceness, those that sleep and
     those in the queues too."""
@@ -183,7 +183,7 @@ def test_loans_against_a_model(lab):
     check_orders(lab, nice, 4, draw_orders(seeded, nice, 4, 200))
 
 
-@pytest.mark.exercise("4.4", points=2, once=True)
+@pytest.mark.exercise("4.4", points=2, gate=True, once=True)
 def test_chain_of_loans(lab):
     """Ten threads wait for each other; the one in a hurry at the end hurries eight of them. Then
     all release."""
@@ -210,7 +210,7 @@ def test_heir_by_a_loan(lab):
     check_orders(lab, [14, 14, 0, -20], 3, plan)
 
 
-@pytest.mark.exercise("4.4", points=2)
+@pytest.mark.exercise("4.4", points=2, gate=True)
 def test_inversion(lab):
     """With the clock: a calculation of 60 ticks does not hold up who waits for a mutex that is held
     for 4."""

@@ -64,7 +64,7 @@ def test_idle_task_competes_with_nobody(lab):
     assert set(asleep) <= {IDLE, 1}
 
 
-@pytest.mark.exercise("4.1", points=2)
+@pytest.mark.exercise("4.1", points=2, gate=True)
 def test_accounts(lab):
     """Each thread pays for its own time, and switches are counted; nobody was pre-empted."""
     seeded = random.Random(lab.seed)
@@ -264,7 +264,7 @@ def test_order_of_a_change(lab):
     assert all(are_current), "at switch_to `current` is not the task that comes"
 
 
-@pytest.mark.exercise("4.1", points=1, once=True)
+@pytest.mark.exercise("4.1", points=1, gate=True, once=True)
 def test_record(lab):
     """Every change is recorded: from whom, to whom, why, in the order of time."""
     count, rounds = 3, 4

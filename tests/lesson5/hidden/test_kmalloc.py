@@ -62,7 +62,7 @@ def test_plain_sizes(lab):
         refuses_the_impossible(run)
 
 
-@pytest.mark.exercise("5.5", points=2)
+@pytest.mark.exercise("5.5", points=2, gate=True)
 def test_checked_sizes(lab):
     """The same while kmalloc checks: as many bytes as were asked for, also of no byte."""
     with checked(lab) as run:
@@ -88,7 +88,7 @@ def refuses_the_impossible(run: Objects) -> None:
     run.kfree(0)
 
 
-@pytest.mark.exercise("5.5", points=2)
+@pytest.mark.exercise("5.5", points=2, gate=True)
 @pytest.mark.parametrize("checks", [False, True])
 def test_resizing(lab, checks):
     """krealloc keeps what fits, also across classes and down to no byte, and is kmalloc for
@@ -161,7 +161,7 @@ def test_cost_while_nobody_checks(lab):
 # ---- misuse --------------------------------------------------------------------------------------
 
 
-@pytest.mark.exercise("5.5", points=3)
+@pytest.mark.exercise("5.5", points=3, gate=True)
 @pytest.mark.parametrize("place", ["before", "beyond"])
 def test_red_zones(lab, place):
     """Each byte of both red zones, of objects of many sizes: which byte it was."""
@@ -385,7 +385,7 @@ def test_request_that_fails(lab):
                 run.kfree(address)
 
 
-@pytest.mark.exercise("5.5", points=3)
+@pytest.mark.exercise("5.5", points=3, gate=True)
 @pytest.mark.parametrize("checks", [False, True])
 def test_against_a_model(lab, checks):
     """Random operations: no object is written by another one, no page is lost."""

@@ -104,7 +104,7 @@ def test_colours(lab):
             run.destroy(0)
 
 
-@pytest.mark.exercise("5.4", points=2)
+@pytest.mark.exercise("5.4", points=2, gate=True)
 def test_constructor_once_for_each_object(lab):
     """It runs for all objects of a new slab, each once; what is freed stays as it is."""
     with outside(lab, Slabs, START) as run:
@@ -292,7 +292,7 @@ def test_a_cache_outlives_its_slabs(lab):
     assert not free, f"the cache is free, and {len(free)} pages are still to go"
 
 
-@pytest.mark.exercise("5.4", points=2)
+@pytest.mark.exercise("5.4", points=2, gate=True)
 def test_caches(lab):
     """The cache of caches comes first and is in no slab; the others follow in order, within it."""
     with outside(lab, Slabs, START) as run:
@@ -362,7 +362,7 @@ def require_whole_caches(run: Slabs) -> None:
     assert run.free_pages() == free, "pages are lost"
 
 
-@pytest.mark.exercise("5.4", points=4)
+@pytest.mark.exercise("5.4", points=4, gate=True)
 @pytest.mark.parametrize("least", [100, 400])
 def test_against_a_model(lab, least):
     """Random operations on two caches, of some dozens of objects in a slab, and of a few."""

@@ -105,7 +105,7 @@ def test_another_task_changes_the_area(lab):
             expect(f"{what}: references of its page", references, 1)
 
 
-@pytest.mark.exercise("6.4", points=2, once=True)
+@pytest.mark.exercise("6.4", points=2, gate=True, once=True)
 def test_three_generations(lab):
     """In every order in which they end, the last one has its page alone."""
     orders = [(0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)]
@@ -156,7 +156,7 @@ def test_zero_page(lab):
         assert world.used() == before, "pages are lost"
 
 
-@pytest.mark.exercise("6.4", points=2)
+@pytest.mark.exercise("6.4", points=2, gate=True)
 def test_shared_areas(lab):
     """What is shared is not copied, and its object learns of each first write."""
     with spaces(lab) as world:
@@ -180,7 +180,7 @@ def test_shared_areas(lab):
         assert not world.write(CHILD, BASE, 1), "a page that the file does not have"
 
 
-@pytest.mark.exercise("6.4", points=2)
+@pytest.mark.exercise("6.4", points=2, gate=True)
 def test_private_pages_of_a_file(lab):
     """A private copy stays the program's, and its child's; what nobody wrote is the file's."""
     with spaces(lab) as world:
@@ -383,7 +383,7 @@ def test_cost_of_a_fork(lab):
     assert again <= most, f"the second fork takes {again} instructions, not {most}"
 
 
-@pytest.mark.exercise("6.4", points=2)
+@pytest.mark.exercise("6.4", points=2, gate=True)
 def test_programs(lab):
     """Three generations, the kernel's writes, and thirty children that yield."""
     seeded = Random(lab.seed)

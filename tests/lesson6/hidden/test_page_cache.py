@@ -71,7 +71,7 @@ def test_families_and_files(lab, number):
         assert left == 0, f"{left} pages are lost"
 
 
-@pytest.mark.exercise("6.5", points=2)
+@pytest.mark.exercise("6.5", points=2, gate=True)
 def test_two_who_read_the_same_page(lab):
     """While one reads, another has read the page, and written to it: there is one page."""
     with spaces(lab) as world:
@@ -170,7 +170,7 @@ def test_page_without_a_place(lab):
         assert left == 0, f"{left} pages are lost"
 
 
-@pytest.mark.exercise("6.5", points=2)
+@pytest.mark.exercise("6.5", points=2, gate=True)
 def test_written_to_while_it_is_written_back(lab):
     """What is written meanwhile makes the page dirty again, and is not lost."""
     with spaces(lab) as world:
@@ -276,7 +276,7 @@ def test_range_of_a_write_back(lab):
         ]
 
 
-@pytest.mark.exercise("6.5", points=1, once=True)
+@pytest.mark.exercise("6.5", points=1, gate=True, once=True)
 def test_runs_of_dirty_pages(lab):
     """A run ends at a clean page, at one that is not there, at the range's end, and where the
     caller has enough."""
@@ -358,7 +358,7 @@ def test_tlb_after_a_cut(lab):
         assert found[1] == (0, 21) and found[3][0] > 0, "a page that is cut can still be read"
 
 
-@pytest.mark.exercise("6.5", points=2, once=True)
+@pytest.mark.exercise("6.5", points=2, gate=True, once=True)
 def test_two_files(lab):
     """Each has its own pages; the mapping outlives everything else; what is shared has one page."""
     with spaces(lab) as world:

@@ -197,7 +197,7 @@ def test_two_looks_at_most(lab):
         assert in_cache(world, 2) == [1], "the hand did not stop before page 0"
 
 
-@pytest.mark.exercise("6.6", points=2)
+@pytest.mark.exercise("6.6", points=2, gate=True)
 def test_two_programs_show_a_page(lab):
     """Used by one of them is used; a page that goes, goes from both."""
     with spaces(lab) as world:
@@ -258,7 +258,7 @@ def test_nothing_can_go(lab):
         assert world.reclaim(9) == 1
 
 
-@pytest.mark.exercise("6.6", points=2)
+@pytest.mark.exercise("6.6", points=2, gate=True)
 def test_the_hand_goes_on(lab):
     """Not the same pages each time; what nobody shows goes at once; caches share the ring."""
     with spaces(lab) as world:
@@ -293,7 +293,7 @@ def test_copies_stay(lab):
 # ---- out of memory ----
 
 
-@pytest.mark.exercise("6.6", points=5, once=True)
+@pytest.mark.exercise("6.6", points=5, gate=True, once=True)
 def test_who_is_chosen(lab):
     """Processes of the test's own: who else could be chosen, and is not."""
     with outside(lab, Victims, "prompt") as run:
@@ -316,7 +316,7 @@ def eaters(
     return said, {word: int(number) for word, number in SAID.findall(said)}, free
 
 
-@pytest.mark.exercise("6.6", points=3, once=True)
+@pytest.mark.exercise("6.6", points=3, gate=True, once=True)
 def test_largest(lab):
     """Not who asks, but who has most; its pages are enough for the others."""
     script = f"run /bin/eaters largest {LARGE} {SMALL}"

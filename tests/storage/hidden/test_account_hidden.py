@@ -93,7 +93,7 @@ def test_random_layouts(lab, features):
         check_layout(lab, layout(chance, features))
 
 
-@pytest.mark.exercise("S10", points=2, host=True)
+@pytest.mark.exercise("S10", points=2, gate=True, host=True)
 def test_copies_of_each_group(lab):
     """The groups around each power of 3, 5 and 7 below 3000 are the last ones."""
     powers = {base**n for base in (3, 5, 7) for n in range(1, 8) if base**n < 3000}
@@ -277,7 +277,7 @@ def test_next_to_dumpe2fs(lab, name, tmp_path):
     image.unlink()
 
 
-@pytest.mark.exercise("S10", points=1, once=True)
+@pytest.mark.exercise("S10", points=1, gate=True, once=True)
 def test_in_the_kernel(lab, tmp_path):
     """The program on the kernel, which reads a drive."""
     image = tmp_path / "b.img"

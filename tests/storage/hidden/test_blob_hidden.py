@@ -127,7 +127,7 @@ def test_a_gap_that_is_filled(lab, length, area):
     recover(lab, [state(client, "an unsynced delete of a session before that")], (1, 2, 3))
 
 
-@pytest.mark.exercise("S9", points=2, host=True)
+@pytest.mark.exercise("S9", points=2, gate=True, host=True)
 @pytest.mark.parametrize("left", [0, 1, 3])
 def test_older_logs(lab, left):
     """Both areas were logs before. What is after the new one's end is of no account."""
@@ -342,7 +342,7 @@ def test_the_end_of_the_log(lab):
     recover(lab, [state(client, "one object in a whole area")], (1,))
 
 
-@pytest.mark.exercise("S9", points=2, host=True)
+@pytest.mark.exercise("S9", points=2, gate=True, host=True)
 def test_what_is_written(lab):
     """A put and a delete are one write after the last record, and no sync; a get writes nothing."""
     drive = Drive(bytearray(DISK))
@@ -399,7 +399,7 @@ def test_what_is_written(lab):
     work(lab, [drive], steps())
 
 
-@pytest.mark.exercise("S9", points=2, host=True)
+@pytest.mark.exercise("S9", points=2, gate=True, host=True)
 def test_saved_index(lab):
     """Only what is newer is walked; an index of the log before a compaction is passed over."""
     store, index = Drive(bytearray(DISK)), Drive(bytearray(8 << 10))

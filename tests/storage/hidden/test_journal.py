@@ -261,7 +261,7 @@ def test_what_was_committed_is_replayed(journals: Journals, kind: str) -> None:
     journals.recover(logs)
 
 
-@pytest.mark.exercise("S5", points=2, host=True)
+@pytest.mark.exercise("S5", points=2, gate=True, host=True)
 def test_revoked_blocks(journals: Journals) -> None:
     """A copy is not replayed if its own transaction or a later one revokes the block; a newer copy
     is."""

@@ -86,7 +86,7 @@ def test_kernel_is_cut_off(lab: Lab, options: str) -> None:
         check_files(disk, count, where)
 
 
-@pytest.mark.exercise("S5", points=1)
+@pytest.mark.exercise("S5", points=1, gate=True)
 def test_kernel_replays(lab: Lab) -> None:
     """The kernel replays what it was cut off from, as e2fsck does; and is cut off once more."""
     disk = new_disk(lab.scratch / "own.img", "-t ext4 -b 1024")

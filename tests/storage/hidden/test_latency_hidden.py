@@ -56,7 +56,7 @@ def test_borders_of_powers(lab):
     check_places(lab, mixed(lab, (ns for border in borders for ns in (border - 1, border))))
 
 
-@pytest.mark.exercise("S8", points=3, host=True)
+@pytest.mark.exercise("S8", points=3, gate=True, host=True)
 def test_borders_of_steps(lab):
     """10 us, 1 ms, 10 ms, 1 s, 10 s: below and on."""
     borders = (10 * US, 990 * US, MS, 10 * MS, 990 * MS, S, 10 * S, 990 * S)
@@ -85,7 +85,7 @@ def bound(disk: Disk, permille: int) -> int:
     return MOST_US
 
 
-@pytest.mark.exercise("S8", points=3, host=True)
+@pytest.mark.exercise("S8", points=3, gate=True, host=True)
 def test_percentiles(lab):
     """Of one request, of few, of many, of millions, and of none."""
     chance = Random(lab.seed)

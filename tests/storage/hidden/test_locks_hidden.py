@@ -114,7 +114,7 @@ def test_random_calls(lab, nodes):
         same(script(lab, random_calls(chance, nodes, 400)))
 
 
-@pytest.mark.exercise("S7", points=2, host=True)
+@pytest.mark.exercise("S7", points=2, gate=True, host=True)
 def test_order_of_grants(lab):
     """Conversions in their order, before requests in theirs."""
     check(
@@ -133,7 +133,7 @@ def test_order_of_grants(lab):
     )
 
 
-@pytest.mark.exercise("S7", points=2, host=True)
+@pytest.mark.exercise("S7", points=2, gate=True, host=True)
 def test_cancelled_conversion(lab):
     """It keeps PR, which others share at once; one that came too late has no second answer; one
     that was never asked for has none."""
@@ -155,7 +155,7 @@ def test_cancelled_conversion(lab):
     )
 
 
-@pytest.mark.exercise("S7", points=3, host=True)
+@pytest.mark.exercise("S7", points=3, gate=True, host=True)
 def test_no_bast_is_lost(lab):
     """Who has just got a level and is in the way; who heard of PR when EX is wanted; who lowered,
     and not enough."""

@@ -51,7 +51,7 @@ def test_counts(lab, options):
             ata.require_written("hdb", lba, count, seed)
 
 
-@pytest.mark.exercise("S1", points=2, host=True)
+@pytest.mark.exercise("S1", points=2, gate=True, host=True)
 @pytest.mark.parametrize("options", ["l", "lm"])
 def test_addresses(lab, options):
     """The last sectors of LBA28, the first beyond, more than 32 bits, and the drive's last one."""
@@ -98,7 +98,7 @@ def test_pieces(lab):
         ata.require_written("hda", 150, 33, 9)
 
 
-@pytest.mark.exercise("S1", points=2, host=True)
+@pytest.mark.exercise("S1", points=2, gate=True, host=True)
 def test_two_drives_on_a_channel(lab):
     """Each command goes to its own drive, also after one to the other."""
     random = Random(lab.seed)
