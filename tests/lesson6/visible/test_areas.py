@@ -1,7 +1,7 @@
 """Exercise 6.2: areas of a space of the test's own. Pages are counted from some address on.
 
-Not looked at here, but by the graders: no memory, page tables and protections, what is counted,
-speed, the heap's borders, and operations in random order against a model.
+Not looked at here, but by the graders: no memory, page tables and protections, references that
+are counted, speed, the heap's borders, and operations in random order against a model.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from tests.lesson5.support import outside
 from tests.lesson6.areas import (
     BASE,
     CUT,
+    NAMES,
     PROTECT,
     PUT,
+    SPACE_SIZE,
     Areas,
     Model,
     Operation,
@@ -164,6 +166,43 @@ def test_protect(lab):
             expect("area_protect returns", run.call("area_protect", space, start, last, flags), 0)
             model.apply(Operation(PROTECT, start, last, flags))
             require_areas(run, space, model, f"after flags {flags} for [{first}, {end})")
+
+
+@pytest.mark.exercise("6.2", points=1)
+def test_size(lab):
+    """space->size is the sum of all areas, whatever happens to them."""
+    usually = (
+        LOST,
+        *NEIGHBOURS,
+        Usual("size.*below grow", "an area that grows is more: its end and space->size"),
+        Usual("size.*a tail", "an area that ends earlier is less: its end and space->size"),
+        Usual("size.*a head", "area_move_start changes the size, too: do not count twice"),
+        Usual("size.*the middle|size.*of its own", "insert counts the whole upper part: when an "
+              "area is split the lower part's size is less by as much"),
+        Usual("size.*a gap", "discard takes away what the upper area has: the lower one, which has "
+              "its pages then, counts them again"),
+        Usual("size.*over several", "what is cut counts no more; what is put there does (insert)"),
+    )  # fmt: skip
+    with told(usually, IN_GDB), area_code(lab) as run:
+        space, model = begin(run), Model()
+        for kind, first, end, flags, more in (
+            (PUT, 10, 20, 3, ""),
+            (PUT, 20, 24, 3, "which makes the area below grow"),
+            (CUT, 22, 24, 0, "which takes a tail"),
+            (CUT, 10, 12, 0, "which takes a head"),
+            (CUT, 14, 16, 0, "which takes the middle"),
+            (PUT, 14, 16, 3, "which fills a gap"),
+            (PROTECT, 15, 18, 1, "which has borders of its own"),
+            (PUT, 11, 21, 7, "over several areas"),
+        ):
+            each = Operation(kind, BASE + first * PAGE, BASE + end * PAGE, flags)
+            run.perform(space, each)
+            model.apply(each)
+            what = f"{NAMES[kind]} of [{first}, {end}){more and ', '}{more}"
+            require_areas(run, space, model, f"after {what}")
+            size = run.guest.read_word(space + SPACE_SIZE) // PAGE
+            expected = sum(last - start for start, last, *_ in model.areas()) // PAGE
+            expect(f"space->size, in pages, after {what}", size, expected)
 
 
 @pytest.mark.exercise("6.2", points=1)

@@ -1,7 +1,7 @@
 """Exercise 6.4: copy on write.
 
 Not looked at here, but by the graders: many generations with areas of all kinds against a model,
-the TLB, memory that runs out in the middle of a fork, and how long a fork takes.
+the TLB, what other tasks do meanwhile, no memory for areas and copies, and how long a fork takes.
 """
 
 from __future__ import annotations
@@ -11,12 +11,17 @@ import random
 import pytest
 
 from tests.lesson4.support import said_by_programs
-from tests.lesson6.steps import BASE, PAGE, WRITABLE, Entry, World, spaces
+from tests.lesson5.support import outside
+from tests.lesson6.faults import Faults, require_fault, which_page
+from tests.lesson6.spaces import START
+from tests.lesson6.steps import BASE, BOTH, PAGE, SHARED, WRITABLE, Entry, World, spaces
+from tests.lesson6.support import entries
 from tests.support.told import Usual, expect, fail, require, told
 
 COPIES = "tests/lesson6/user/copies.c"
 PARENT, CHILD = 0, 1
 PAGES = 4
+TABLE = 4 << 20  # bytes that a table maps
 HINT = "make hint EX=6.4"
 IN_GDB = "make gdb LESSON=6 BOOT=direct, then: break copy_on_write, continue, finish"
 COMMON = (
@@ -154,6 +159,70 @@ def test_last_one_needs_no_copy(lab):
         write(world, PARENT, 1, 23)
         world.end(PARENT)
         expect("pages that are still in use after both have ended", world.used() - before, 0)
+
+
+@pytest.mark.exercise("6.4", points=1)
+def test_shared_page_is_not_copied(lab):
+    """A write to a shared area goes to the object's own page, and the object knows before."""
+    usually = (
+        Usual("the entry shows", "a page of an AREA_SHARED area is never copied: the entry gets "
+              "the one that the object's operation `page` returns"),
+        Usual("asked for", "object->ops->page with `write`: so the object learns that its page is "
+              "about to be written to"),
+        Usual("PTE_WRITE", "the entry that shows the object's page is to be writable then"),
+        Usual("returns: expected 0", "the operation `page` returned 0: copy_on_write does, too"),
+    )  # fmt: skip
+    with told(usually, IN_GDB), outside(lab, Faults, START) as run:
+        space, at = run.begin(with_peek=False), BASE + 12 * PAGE
+        run.put(space, 10, 20, BOTH | SHARED, of=1, index=5)
+        require_fault(run, space, at, write=False)
+        run.asked.clear()
+        require_fault(run, space, at, write=True)
+        shown = entries(run, space).get(at, 0)
+        what = "after a write to a shared area of an object the entry shows"
+        expect(what, which_page(run, shown), "page 7 of the object")
+        what = "is page 7 among those that the object was asked for, to be written to"
+        expect(what, (7, 1) in run.asked, True)
+        expect("PTE_WRITE of the entry", bool(shown & WRITABLE), True)
+
+
+@pytest.mark.exercise("6.4", points=1)
+def test_fork_that_fails(lab):
+    """Whichever allocation of a fork finds no memory: NULL, and nothing is left of the copy."""
+    usually = (
+        Usual("no allocation fails", "test_child_finds_the_same says more"),
+        Usual("still in use", "what a copy has by then is given back, too: space_destroy"),
+        Usual("references", "a page that the copy showed already is released: space_destroy"),
+        Usual("was refused", "an error of area_copy or of page_copy_range ends the fork"),
+    )
+    with told(usually, HINT), spaces(lab) as world:
+        world.make(PARENT)
+        for table in range(3):
+            world.put(PARENT, BASE + table * TABLE, 4)
+            world.write(PARENT, BASE + table * TABLE, 30 + table)
+        words = [30, 31, 32]
+        require(world.fork(PARENT, CHILD), "a fork returns NULL, and no allocation fails")
+        found = words_of_tables(world)
+        expect("what a child finds in three tables if no allocation fails", found, words)
+        world.end(CHILD)
+        before = world.used()
+        for number in range(1, 40):
+            world.fail(number)
+            made = world.fork(PARENT, CHILD)
+            world.fail(0)
+            if made:
+                break
+            when = f"after a fork in which allocation {number} failed"
+            expect(f"pages that are still in use {when}", world.used() - before, 0)
+            expect(f"references of the parent's page {when}", entry(world, PARENT, 0).references, 1)
+        require(number > 1, "the test's own fault: a fork that asks for nothing")
+        what = f"what a child finds in three tables where allocation {number} was refused, if any"
+        expect(what, words_of_tables(world), words)
+
+
+def words_of_tables(world: World) -> list[int | None]:
+    """What the child has in the first page of each table."""
+    return [world.read(CHILD, BASE + table * TABLE) for table in range(3)]
 
 
 @pytest.mark.exercise("6.4", points=2)

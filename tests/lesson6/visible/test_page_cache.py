@@ -1,7 +1,7 @@
 """Exercise 6.5: files in memory. The files are the test's own: a page of one begins with a word.
 
-Not looked at here, but by the graders: what happens while a page is read or written back, errors of
-the file, memory that runs out, and maps, forks, cuts and write-backs of all kinds against a model.
+Not looked at here, but by the graders: what happens while a page is read, cuts while one is written
+back, errors of the file, memory that runs out, and all that in random order against a model.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import random
 
 import pytest
 
+from tests.lesson6.caches import WRITTEN_TO
 from tests.lesson6.steps import BASE, BOTH, PAGE, SHARED, WRITABLE, World, spaces
 from tests.lesson6.support import error_name
 from tests.support.told import Usual, expect, require, told
@@ -124,6 +125,29 @@ def test_write_back(lab):
         expect("may program A, and B, write to page 1 without a fault", may, [False, False])
         require(world.write(B, BASE + PAGE, 61), "the next write is refused")
         expect("is page 1 dirty after the next write", is_dirty(world, 1, "then"), True)
+
+
+@pytest.mark.exercise("6.5", points=1)
+def test_write_during_a_write_back(lab):
+    """A page that a program writes to while it is being written back is dirty afterwards."""
+    usually = (
+        NOT_THERE,
+        Usual("dirty before", "the page is dirty when it was asked for with `write`"),
+        Usual("dirty after", "the page is made clean, and loses the right to be written to, "
+              "before cache->ops->write, which sleeps: a write from then on makes it dirty again"),
+        Usual("the file itself", "a dirty page is written back by the next page_cache_sync"),
+    )  # fmt: skip
+    with told(usually, HINT), spaces(lab) as world:
+        file_in(lab, world)
+        show(world, A, BOTH | SHARED)
+        require(world.write(A, BASE + PAGE, 51), "program A's write to page 1 is refused")
+        expect("is page 1 dirty before it is written back", is_dirty(world, 1, "before"), True)
+        world.event(FILE, WRITTEN_TO, 1, 52)
+        expect("page_cache_sync returns", error_name(world.sync(FILE, 0, PAGES)), "0")
+        when = "after a write-back in which program A wrote to it once more"
+        expect(f"is page 1 dirty {when}", is_dirty(world, 1, when), True)
+        world.sync(FILE, 0, PAGES)
+        expect("what the file itself has after the next one", world.in_file(FILE, 1), 52)
 
 
 @pytest.mark.exercise("6.5", points=2)

@@ -1,7 +1,7 @@
 """Exercise 6.6: which pages of files are given back, and who is killed when there are none.
 
 Not looked at here, but by the graders: pages that two programs show, pages that somebody works on,
-the TLB, rings in which nothing can go, and who is killed when several take memory.
+the TLB, rings in which nothing can go, and who is chosen of many.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ import pytest
 
 from tests.lesson3.support import with_files
 from tests.lesson4.support import program
+from tests.lesson5.support import outside
 from tests.lesson6.steps import BASE, BOTH, PAGE, READ, SHARED, World, spaces
+from tests.lesson6.victims import SIGKILL, Candidate, Victims, in_words
 from tests.support.told import Usual, expect, require, told
 
 EATERS = "tests/lesson6/user/eaters.c"
@@ -130,3 +132,26 @@ def test_who_takes_all_is_killed(lab):
         require("all 1009" in said, "the child that took all was not ended by SIGKILL")
         require("alive 1" in said, "its parent, which had little, does not go on")
         require("has 100" in said, "after that no program gets memory")
+
+
+@pytest.mark.exercise("6.6", points=1)
+@pytest.mark.parametrize("what", ["init has the most pages", "a process is dying already"])
+def test_who_is_not_killed(lab, what):
+    """Never init; and nobody while a process that was killed still has its memory."""
+    usually = (
+        Usual("init has.*seen", "a process with the PID INIT is never chosen, whatever it has"),
+        Usual(
+            "dying already.*seen",
+            "a process that has its SIGKILL (is_dying) and still has pages will give them back: "
+            "no second one is killed meanwhile",
+        ),
+    )
+    every = [Candidate(1, 40), Candidate(7, 300), Candidate(9, 200)]
+    killed = [(7, SIGKILL)]
+    if what.startswith("init"):
+        every[0] = Candidate(1, 900)
+    else:
+        every[2], killed = Candidate(9, 200, is_dying=True), []
+    with told(usually, HINT), outside(lab, Victims, "prompt") as run:
+        seen = run.kill(every)[0]
+        expect(f"who gets which signal where {what}, of {in_words(every)}", seen, killed)
