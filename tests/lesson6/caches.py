@@ -38,6 +38,7 @@ class File:
     words: list[int] = field(default_factory=lambda: [0] * FILE_PAGES)
     reads: int = 0
     writes: int = 0
+    written: list[int] = field(default_factory=list)  # pages, in order
     ends: int = 0
     event: int = NOTHING
     event_page: int = 0
@@ -106,6 +107,7 @@ class Caches(Spaces):
         enabled, file = self.kernel.enabled, self._file_at(cache)
         word = self.kernel.word(page)
         file.writes += 1
+        file.written.append(index)
         if file.takes(index, FAILS):
             return -ENOSPC
         if file.takes(index, BOTH_FAIL):
@@ -185,6 +187,10 @@ class Caches(Spaces):
         """A file with a word in each page, and an empty cache."""
         self._cache(file, len(words))
         self._files[file].words[: len(words)] = words
+
+    def written(self, file: int) -> list[int]:
+        """Which pages were written back, in order, whatever came of it."""
+        return self._files[file].written
 
     def in_file(self, file: int, index: int) -> int:
         """What the file itself has in a page."""
