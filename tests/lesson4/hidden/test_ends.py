@@ -4,9 +4,11 @@ are played from outside (tests/lesson4/processes.py)."""
 from __future__ import annotations
 
 import random
+import struct
 
 import pytest
 
+from tests.lesson3.support import with_files
 from tests.lesson4.lives import LIVES, search_lives
 from tests.lesson4.processes import (
     ALARM,
@@ -40,10 +42,12 @@ from tests.lesson4.processes import (
     Played,
     family_of,
 )
-from tests.lesson4.support import INTERRUPTS, WORK_SCHEDULE, interrupt
+from tests.lesson4.support import INTERRUPTS, WORK_SCHEDULE, interrupt, program
 
 ESRCH, ECHILD, EAGAIN, ENOMEM, EINVAL = 3, 10, 11, 12, 22
 QUANTUM = ("-fw_cfg", "name=opt/org.apprentice/quantum,string=1")
+INIT = "tests/lesson4/hidden/init.c"
+INIT_STATUS = struct.pack("<I", 0x5EC4E75A)
 
 
 def codes(lab, count: int) -> list[int]:
@@ -51,7 +55,7 @@ def codes(lab, count: int) -> list[int]:
     return random.Random(lab.seed).sample(range(1, 256), count)
 
 
-@pytest.mark.exercise("4.5", points=1)
+@pytest.mark.exercise("4.5", points=4)
 def test_orphans(lab):
     """When their parent ends, children belong to task 1, zombies too; the last one to end closes
     the pipe."""
@@ -87,7 +91,7 @@ def test_orphans(lab):
         family.play(main())
 
 
-@pytest.mark.exercise("4.5", points=1, once=True)
+@pytest.mark.exercise("4.5", points=2, once=True)
 def test_heir_of_a_zombie(lab):
     """A zombie whose parent ends wakes who gets it, and is waited for there."""
     with family_of(lab) as family:
@@ -134,7 +138,7 @@ def test_zombies(lab):
         family.play(main())
 
 
-@pytest.mark.exercise("4.5", points=1, once=True)
+@pytest.mark.exercise("4.5", points=2, once=True)
 def test_alarm_ends_with_its_task(lab):
     """A task that ends before its alarm rings takes it along: it lies in the task."""
     with family_of(lab) as family:
@@ -213,7 +217,7 @@ def test_no_memory(lab):
     assert counts[1] == counts[0], f"first there is room for {counts[0]}, then for {counts[1]}"
 
 
-@pytest.mark.exercise("4.5", points=1, once=True)
+@pytest.mark.exercise("4.5", points=2, once=True)
 def test_silent_orphan(lab):
     """An orphan's end is told to its new parent, whatever its first one wanted: by SIGCHLD. Here
     that parent wants no zombies, and must not find one."""
@@ -248,7 +252,7 @@ def adopting(family: Family, child) -> Played:
     yield from family.wait(pid)
 
 
-@pytest.mark.exercise("4.5", points=1, once=True)
+@pytest.mark.exercise("4.5", points=2, once=True)
 def test_stopped_orphan(lab):
     """A stopped child that nobody can continue any more gets SIGHUP, and goes on: it ends by it."""
     with family_of(lab) as family:
@@ -408,6 +412,16 @@ def test_last_steps(lab):
             assert reached == home, "the clock takes the processor from a task without its space"
     assert before == word, "the first to end is not the child"
     assert after == 0, "the word at clear_on_exit is not zero when the space is left"
+
+
+@pytest.mark.exercise("4.5", points=2)
+def test_end_of_init(lab):
+    """A child of init ends, and the machine goes on; init ends, and the machine with its status."""
+    status = random.Random(lab.seed).randrange(1, 60)
+    file = program(INIT)
+    assert file.count(INIT_STATUS) == 1
+    files = with_files(lab, {"init": file.replace(INIT_STATUS, struct.pack("<I", status))})
+    lab.run(None, **files).check(status)
 
 
 @pytest.mark.exercise("4.5", points=3)
