@@ -22,6 +22,7 @@ from pathlib import Path
 
 import pexpect
 from pexpect.fdpexpect import fdspawn
+from qemu.qmp import ExecuteError
 
 from labs.tools.machine.bounded import STEP_SECONDS, Patience, has_ended
 from labs.tools.machine.disk_trace import DiskTrace
@@ -34,7 +35,7 @@ from labs.tools.machine.explain import (
     standstill_report,
 )
 from labs.tools.machine.guest_time import GuestTime
-from labs.tools.machine.monitor import ExecuteError, GuestMemoryError, Monitor, MonitorLost
+from labs.tools.machine.monitor import GuestMemoryError, Monitor, MonitorLost
 from labs.tools.machine.qemu_command import Config
 from labs.tools.machine.qemu_process import start_qemu
 from labs.tools.machine.result import BlockStatistics, GuestFailure, Outcome, Result

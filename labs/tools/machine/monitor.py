@@ -1,28 +1,26 @@
-"""QEMU's monitor (QMP) as plain calls: a line of JSON to QEMU, and a line back.
-
-QEMU's own client for Python (qemu.qmp) is asynchronous. A command took it twenty times as long, and
-its import was half of all that a machine imports.
-"""
+"""QEMU's monitor (QMP) as plain calls: the asynchronous client runs only while a call waits."""
 
 from __future__ import annotations
 
+import asyncio
 import calendar
-import json
+import logging
 import os
-import select
-import socket
 import subprocess
 import time
 from contextlib import suppress
-from itertools import count
 from pathlib import Path
+
+from qemu.qmp import ExecInterruptedError, ExecuteError, QMPClient, QMPError, StateError
+from qemu.qmp.message import Message
 
 from labs.tools.machine.bounded import Patience
 from labs.tools.machine.qemu_command import RTC_BASE
 
+# The client logs each lost connection; the harness reports it in its own words.
+logging.getLogger("qemu.qmp").setLevel(logging.CRITICAL)
+
 POLL_SECONDS = 0.02
-CHUNK = 1 << 16
-Message = dict[str, object]
 
 # The PM timer of the PIIX4 counts QEMU's virtual clock in 24 bits. SeaBIOS maps it here.
 PM_TIMER_PORT = 0x608
@@ -45,125 +43,61 @@ class GuestMemoryError(LookupError):
     """No memory is mapped at a guest address."""
 
 
-class ExecuteError(RuntimeError):
-    """QEMU's words on a command that it has refused."""
-
-
 class Monitor:
     """A QMP session in which QEMU calls us: listen, start QEMU, accept. Times are real seconds."""
 
     def __init__(self, clock: str = RTC_BASE) -> None:
         """clock: what the guest's had at power-on (Config.clock)."""
         self._clock = clock
-        self._listener: socket.socket | None = None
-        self._line: socket.socket | None = None  # None before the session, and after its end
-        self._received = bytearray()
-        self._shutdowns: list[Message] = []  # events that nobody has asked for yet
-        self._numbers = count(1)
+        self._loop = asyncio.new_event_loop()
+        self._client = QMPClient("machine")
         self._pipe: int | None = None
-        self._watched: list[int] = []  # the pipe, up to its end
         self._tail = bytearray()
         self._tail_limit = 0
 
     def listen(self, path: Path) -> None:
         """Opens the socket that QEMU is to connect to; its path has at most 107 bytes."""
-        self._listener = socket.socket(socket.AF_UNIX)
-        self._listener.bind(str(path))
-        self._listener.listen(1)
+        self._loop.run_until_complete(self._client.start_server(str(path)))
 
     def accept(self, process: subprocess.Popen[bytes], seconds: float) -> None:
-        """Waits for QEMU's greeting. Raises MonitorLost when none comes for `seconds`."""
-        patience = Patience(seconds)
-        greeting = None
+        """Waits for QEMU; raises MonitorLost when it ends or says nothing for `seconds`."""
+        self._loop.run_until_complete(self._accept(process, Patience(seconds)))
+
+    async def _accept(self, process: subprocess.Popen[bytes], patience: Patience) -> None:
+        session = asyncio.ensure_future(self._client.accept())
+        while not session.done():
+            await asyncio.wait({session}, timeout=POLL_SECONDS)
+            if process.poll() is not None or patience.is_over():
+                session.cancel()
+                break
         try:
-            while not greeting:
-                if process.poll() is not None or patience.is_over():
-                    raise MonitorLost("QEMU did not connect to its monitor")
-                if self._line:
-                    greeting = self._next_message(POLL_SECONDS)
-                elif select.select([self._listener], [], [], POLL_SECONDS)[0]:
-                    self._line, _ = self._listener.accept()
-            self.execute("qmp_capabilities")
-        except (ExecuteError, OSError) as error:
+            await session
+        except (QMPError, EOFError, OSError, asyncio.CancelledError) as error:
             raise MonitorLost("QEMU did not connect to its monitor") from error
 
     def execute(self, command: str, **arguments: object) -> object:
         """Runs a QMP command. Raises ExecuteError with QEMU's words, MonitorLost after its end."""
-        named = {name.replace("_", "-"): value for name, value in arguments.items()}
-        number = next(self._numbers)
-        words = json.dumps({"execute": command, "arguments": named, "id": number})
-        answer: Message | None = None
         try:
-            self._require_line().sendall(f"{words}\n".encode())
-            while not answer or answer.get("id") != number:  # another one was interrupted
-                answer = self._next_message(None)
-        except OSError as error:
+            named = {name.replace("_", "-"): value for name, value in arguments.items()}
+            return self._loop.run_until_complete(self._client.execute(command, named))
+        except (ExecInterruptedError, StateError, EOFError, OSError) as error:
             raise MonitorLost(f"QEMU ended during {command}") from error
-        if "error" in answer:
-            raise ExecuteError(answer["error"]["desc"])
-        return answer["return"]
-
-    def _require_line(self) -> socket.socket:
-        """The session's socket. Raises MonitorLost when there is no session."""
-        if not self._line:
-            raise MonitorLost("QEMU has ended")
-        return self._line
-
-    def _next_message(self, seconds: float | None) -> Message | None:
-        """The next message that is no event; None when none came within `seconds`, or when the
-        guest has shut down meanwhile. Without a limit (None) it waits for a message. Raises
-        MonitorLost."""
-        end = None if seconds is None else time.monotonic() + seconds
-        is_over = False
-        while True:
-            while b"\n" in self._received:
-                line, _, self._received = self._received.partition(b"\n")
-                message = json.loads(line)
-                if "event" not in message:
-                    return message
-                if message["event"] == "SHUTDOWN":
-                    self._shutdowns.append(message)
-            if is_over or (end is not None and self._shutdowns):
-                return None
-            left = None if end is None else max(0, end - time.monotonic())
-            is_over = left == 0  # after one more look
-            self._receive(left)
-
-    def _receive(self, seconds: float | None) -> None:
-        """Takes what comes first, within `seconds` (None: whenever). Raises MonitorLost at the
-        end."""
-        line = self._require_line()
-        ready, _, _ = select.select([line, *self._watched], [], [], seconds)
-        if self._pipe in ready and not self._read_tail():
-            self._watched.clear()
-        if line in ready:
-            data = b""
-            with suppress(ConnectionError):
-                data = line.recv(CHUNK)
-            if not data:
-                self._hang_up()
-                raise MonitorLost("QEMU has ended")
-            self._received += data
-
-    def _hang_up(self) -> None:
-        """Ends the session."""
-        if self._line:
-            self._line.close()
-            self._line = None
 
     def human(self, command: str) -> str:
         """Runs a command of the human monitor and returns what it prints."""
         return str(self.execute("human-monitor-command", command_line=command))
 
     def shutdown_event(self, seconds: float) -> Message | None:
-        """Waits at most `seconds` for the event SHUTDOWN and returns it. None when there is none,
-        soon when the session has ended: then the process is about to."""
-        try:
-            if not self._shutdowns:
-                self._next_message(seconds)
-        except MonitorLost:
-            time.sleep(min(seconds, POLL_SECONDS))
-        return self._shutdowns.pop(0) if self._shutdowns else None
+        """Waits at most `seconds` for the event SHUTDOWN and returns it."""
+        return self._loop.run_until_complete(self._shutdown_event(seconds))
+
+    async def _shutdown_event(self, seconds: float) -> Message | None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                async for event in self._client.events:
+                    if event["event"] == "SHUTDOWN":
+                        return event
+        return None
 
     def whole_seconds(self) -> int:
         """Guest time since power-on by the RTC, which runs on QEMU's virtual clock (-rtc clock=vm).
@@ -199,18 +133,19 @@ class Monitor:
         return path.read_bytes()
 
     def keep_tail(self, path: Path, limit: int) -> None:
-        """Makes a pipe at `path`, which is read whenever QEMU is waited for; only the last `limit`
-        bytes are kept."""
+        """Makes a pipe at `path` and reads it from now on; only the last `limit` bytes are kept."""
         os.mkfifo(path)
         self._pipe = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-        self._watched = [self._pipe]
         self._tail_limit = limit
+        self._loop.add_reader(self._pipe, self._read_tail)
 
     def _read_tail(self) -> bool:
         """Takes what is in the pipe, at most 64 KiB; false at its end."""
-        data = os.read(self._pipe, CHUNK)
+        data = os.read(self._pipe, 1 << 16)
         self._tail += data
         del self._tail[: -self._tail_limit]
+        if not data:
+            self._loop.remove_reader(self._pipe)
         return bool(data)
 
     def tail(self) -> str:
@@ -221,8 +156,9 @@ class Monitor:
 
     def close(self) -> None:
         """Ends the session. Call it after QEMU's end, and only once."""
-        self._hang_up()
-        if self._listener:
-            self._listener.close()
+        with suppress(QMPError, EOFError, OSError):
+            self._loop.run_until_complete(self._client.disconnect())
         if self._pipe is not None:
+            self._loop.remove_reader(self._pipe)
             os.close(self._pipe)
+        self._loop.close()
