@@ -1,15 +1,16 @@
 /* Keys, ids and common commands of System V's semaphores, messages and shared memory: a list of
- * each kind. Ids are given in order, so that one that was removed is not found again for a long
- * time. There is one user, root, so permissions are kept and shown, but refuse nothing. */
+ * each kind (sysvipc(7)). Ids are given in order, so that one that was removed is not found again
+ * for a long time. There is one user, root, so permissions are kept and shown, but refuse nothing.
+ */
 #include "kernel/linux/ipc/keys.h"
 
 #include "fs/vfs/wall_time.h"
-#include "kernel/lib/divide.h"
 #include "kernel/lib/string.h"
 #include "mm/kmalloc.h"
 
 #define SECOND 1000000000u
 
+/* As semid_ds and its like show times. */
 uint64_t ipc_now(void)
 {
 	return divide64(time_wall_ns(), SECOND, NULL);
@@ -32,7 +33,8 @@ struct ipc *ipc_find(const struct ipc_kind *kind, int32_t id)
 
 /* ---- semget, msgget, shmget ---- */
 
-/* Anything with IPC_PRIVATE for a key has none. */
+/* Keys are numbers that programs agree on (ftok(3)). Anything with IPC_PRIVATE for a key has none.
+ */
 static struct ipc *ipc_find_key(const struct ipc_kind *kind, int32_t key)
 {
 	list_for_each(struct ipc, ipc, &kind->all, link)
@@ -45,7 +47,7 @@ static struct ipc *ipc_find_key(const struct ipc_kind *kind, int32_t key)
  * that still has the id of one that was removed is told so (EIDRM, EINVAL). */
 static int ipc_add(struct ipc_kind *kind, int32_t key, uint32_t size, uint32_t mode)
 {
-	if (size == 0 || size > INT32_MAX)
+	if (size == 0 || size > kind->largest)
 		return -EINVAL;
 	if (kind->count == kind->most)
 		return -ENOSPC;
@@ -71,7 +73,9 @@ static int ipc_add(struct ipc_kind *kind, int32_t key, uint32_t size, uint32_t m
 	return ipc->id;
 }
 
-/* Nothing sleeps between the search and the addition: a key is given once. */
+/* The flags are those of open: IPC_CREAT makes one if there is none, with IPC_EXCL it must be new.
+ * Of one that is there a smaller size may be asked for, 0 as well. Nothing sleeps between the
+ * search and the addition: a key is given once. */
 int ipc_get(struct ipc_kind *kind, int32_t key, uint32_t size, uint32_t flags)
 {
 	const struct ipc *found = ipc_find_key(kind, key);
@@ -84,6 +88,7 @@ int ipc_get(struct ipc_kind *kind, int32_t key, uint32_t size, uint32_t flags)
 	return size <= found->size ? found->id : -EINVAL;
 }
 
+/* Those that have its id get -EIDRM or -EINVAL from now on. */
 void ipc_remove(struct ipc_kind *kind, struct ipc *ipc)
 {
 	list_remove(&ipc->link);
@@ -93,7 +98,8 @@ void ipc_remove(struct ipc_kind *kind, struct ipc *ipc)
 
 /* ---- semctl, msgctl, shmctl ---- */
 
-/* The copy may sleep, and the one with the state may be gone then. Returns 0 or -EFAULT. */
+/* IPC_STAT and SEM_STAT, for which nobody lacks the permission. The copy may sleep, and the one
+ * with the state may be gone then. Returns 0 or -EFAULT. */
 static int ipc_give_state(const struct ipc_kind *kind, const struct ipc *ipc, uint32_t address)
 {
 	union ipc_state state = ipc->state;
@@ -139,7 +145,9 @@ static int ipc_set_state(const struct ipc_kind *kind, int32_t id, uint32_t addre
 	return 0;
 }
 
-/* Returns the highest index that ipc_give_state_at takes, or 0. */
+/* IPC_INFO, and (of_use) SEM_INFO and its like, whose structures have only words. A program that
+ * goes through all of a kind begins with them. Returns the highest index that ipc_give_state_at
+ * takes, or 0. */
 static int ipc_give_info(const struct ipc_kind *kind, uint32_t address, bool of_use)
 {
 	uint32_t words[IPC_INFO_WORDS], count = kind->limit_count;
@@ -152,7 +160,8 @@ static int ipc_give_info(const struct ipc_kind *kind, uint32_t address, bool of_
 	return give(address, words, count * sizeof(words[0])) ?: highest;
 }
 
-/* Those that need no id come first: what is in its place may be anything. */
+/* Those that need no id come first: what is in its place may be anything. IPC_SET looks its id up
+ * after the copy; the others do not sleep before they are done. semctl(2), msgctl(2), shmctl(2). */
 int ipc_control(struct ipc_kind *kind, int32_t id, uint32_t command, uint32_t address)
 {
 	bool is_info = command == kind->stat + 1;

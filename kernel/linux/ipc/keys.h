@@ -13,6 +13,7 @@
 #include "kernel/abi/shm.h"
 #include "kernel/linux/call.h"
 #include "kernel/linux/list_each.h"
+#include "kernel/linux/time/user_time64.h"
 
 /* What IPC_STAT gives and IPC_SET takes: each structure begins with the permission. */
 union ipc_state {
@@ -36,7 +37,7 @@ struct ipc {
 struct ipc_kind {
 	struct list all;
 	int32_t last_id;
-	uint32_t count, most;
+	uint32_t count, most, largest; /* how many there are, and may be; the largest size of one */
 	/* The command SEM_STAT, or its like; the next one is SEM_INFO, and then SEM_STAT_ANY. */
 	uint32_t stat;
 	/* Of the kind's member of union ipc_state, and where it has the time of the last change. */
@@ -84,9 +85,17 @@ uint64_t ipc_now(void);
 /* It was made now, or changed as IPC_SET does. */
 void ipc_note_change(const struct ipc_kind *kind, struct ipc *ipc);
 
-/* Calls by their number in EBX; -ENOSYS for others. */
-int semaphore_call(const struct trap_frame *frame);
-int message_call(const struct trap_frame *frame);
+/* The three kinds, and the calls that each has for itself: as the manual's pages of their names
+ * say, but for the result, which may be a negated errno. All may sleep. */
+extern struct ipc_kind ipc_sets, ipc_queues, ipc_segments;
+int semaphore_operate(int32_t id, uint32_t address, uint32_t count, uint32_t time,
+		      enum time_format format);
+int semaphore_control(const struct trap_frame *frame);
+int message_send(int32_t id, uint32_t address, uint32_t length, uint32_t flags);
+int message_receive(const struct trap_frame *frame);
+int segment_attach(int32_t id, uint32_t address, uint32_t flags, uint32_t result);
+int segment_detach(uint32_t address);
+int segment_control(int32_t id, uint32_t command, uint32_t address);
 
 /* The current program ends: takes back what it did with SEM_UNDO. */
 void semaphores_undo(void);

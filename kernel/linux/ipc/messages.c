@@ -31,7 +31,6 @@ struct queue {
 /* Wakes when a message came or went, or a queue. All that wait look again: which of them can go on
  * depends on types and lengths. */
 static struct wait_queue queues_changed;
-static struct ipc_kind queues;
 
 static struct linux_messages *state_of(struct queue *queue)
 {
@@ -49,29 +48,32 @@ static int queue_make(struct ipc *ipc)
 	return 0;
 }
 
-/* With more capacity a sender may go on. */
+/* IPC_SET changes msg_qbytes, for root also beyond MSGMNB. With more capacity a sender may go on.
+ */
 static void queue_set_state(struct ipc *ipc, const union ipc_state *wanted)
 {
 	ipc->state.messages.capacity = wanted->messages.capacity;
 	wait_wake(&queues_changed);
 }
 
+/* Those that wait find no queue any more: -EIDRM. */
 static void queue_remove(struct ipc *ipc)
 {
 	struct queue *queue = (struct queue *)ipc;
 
 	list_for_each_safe(struct message, message, &queue->messages, link)
 		kfree(message);
-	ipc_remove(&queues, ipc);
+	ipc_remove(&ipc_queues, ipc);
 	wait_wake(&queues_changed);
 }
 
-/* How many queues there are, messages, and their bytes. */
+/* MSG_INFO, in the fields that MSG_INFO gives another meaning (msgctl(2)): how many queues there
+ * are, messages, and their bytes. */
 static uint32_t queue_get_use(uint32_t *words)
 {
-	words[0] = queues.count;
+	words[0] = ipc_queues.count;
 	words[1] = words[6] = 0;
-	list_for_each(struct queue, queue, &queues.all, ipc.link) {
+	list_for_each(struct queue, queue, &ipc_queues.all, ipc.link) {
 		words[1] += state_of(queue)->count;
 		words[6] += state_of(queue)->bytes;
 	}
@@ -79,9 +81,10 @@ static uint32_t queue_get_use(uint32_t *words)
 }
 
 /* Limits: struct msginfo. */
-static struct ipc_kind queues = {
-	IPC_KIND(queues, struct queue, messages),
+struct ipc_kind ipc_queues = {
+	IPC_KIND(ipc_queues, struct queue, messages),
 	.most = MSG_QUEUES,
+	.largest = 1,
 	.stat = MSG_STAT,
 	.limits = { MSG_QUEUES * (MSG_CAPACITY / 1024), MSG_CAPACITY, MSG_LONGEST, MSG_CAPACITY,
 		    MSG_QUEUES, MSG_SEGMENT, MSG_CAPACITY, UINT16_MAX },
@@ -97,9 +100,10 @@ static struct ipc_kind queues = {
 /* Does something with a queue that does not sleep; WAITS: it cannot be done now. */
 typedef int queue_attempt(struct queue *queue, void *context);
 
+/* After the first time the queue was there: it has been removed. */
 static int try_once(int32_t id, queue_attempt *attempt, void *context)
 {
-	struct queue *queue = (struct queue *)ipc_find(&queues, id);
+	struct queue *queue = (struct queue *)ipc_find(&ipc_queues, id);
 
 	return queue ? attempt(queue, context) : -EIDRM;
 }
@@ -107,15 +111,15 @@ static int try_once(int32_t id, queue_attempt *attempt, void *context)
 /* Tries it until it can be done. Sleeps, except with IPC_NOWAIT: then the result is `refusal`. */
 static int repeat(int32_t id, uint32_t flags, int refusal, queue_attempt *attempt, void *context)
 {
-	int done = ipc_find(&queues, id) ? try_once(id, attempt, context) : -EINVAL;
+	bool waits = !(flags & IPC_NOWAIT);
+	int done;
 
-	if (done != WAITS)
-		return done;
-	if (flags & IPC_NOWAIT)
-		return refusal;
-	int error = wait_event(&queues_changed, (done = try_once(id, attempt, context)) != WAITS);
+	if (!ipc_find(&ipc_queues, id))
+		return -EINVAL;
+	int error =
+	    wait_event(&queues_changed, (done = try_once(id, attempt, context)) != WAITS || !waits);
 
-	return error ? -EINTR : done;
+	return error ? -EINTR : done == WAITS ? refusal : done;
 }
 
 /* A queue_attempt of msgsnd. The number of messages is limited as well, since they may be empty. */
@@ -135,8 +139,9 @@ static int put_message(struct queue *queue, void *context)
 	return 0;
 }
 
-/* msgsnd(2). A program's message is its type, and its bytes. Waits while the queue is full. */
-static int message_send(int32_t id, uint32_t address, uint32_t length, uint32_t flags)
+/* msgsnd(2). A program's message is its type, and its bytes. Waits while the queue is full; -EAGAIN
+ * with IPC_NOWAIT, -EINTR after a signal: it is never made again. */
+int message_send(int32_t id, uint32_t address, uint32_t length, uint32_t flags)
 {
 	int32_t type;
 
@@ -159,7 +164,8 @@ static int message_send(int32_t id, uint32_t address, uint32_t length, uint32_t 
 	return result;
 }
 
-/* What msgrcv asks for, and the message that it got, which is in no queue. */
+/* What msgrcv asks for, and the message that it got, which is in no queue. MSG_EXCEPT turns the
+ * choice of a type round, MSG_NOERROR cuts what is too long: msgrcv(2). */
 struct message_request {
 	int32_t type;
 	uint32_t length, flags;
@@ -203,7 +209,7 @@ static int take_message(struct queue *queue, void *context)
 
 /* msgrcv(2): how many bytes came, of those that the message had. Where it goes, and its type, are
  * at the address in EDI. As Linux has it, a message that the program has no memory for is lost. */
-static int message_receive(const struct trap_frame *frame)
+int message_receive(const struct trap_frame *frame)
 {
 	struct message_request request = { .length = frame->edx, .flags = frame->esi };
 	uint32_t words[2]; /* an address, and a type */
@@ -227,20 +233,4 @@ static int message_receive(const struct trap_frame *frame)
 		result = -EFAULT;
 	kfree(request.found);
 	return result;
-}
-
-/* i386 has no calls for msgget and its like: ipc(2) means them by a number. */
-int message_call(const struct trap_frame *frame)
-{
-	switch (frame->ebx) {
-	case IPC_MSGSND:
-		return message_send(frame->ecx, frame->edi, frame->edx, frame->esi);
-	case IPC_MSGRCV:
-		return message_receive(frame);
-	case IPC_MSGGET:
-		return ipc_get(&queues, frame->ecx, 1, frame->edx);
-	case IPC_MSGCTL:
-		return ipc_control(&queues, frame->ecx, frame->edx & ~IPC_64, frame->edi);
-	}
-	return -ENOSYS;
 }

@@ -11,7 +11,6 @@
  */
 #include "kernel/linux/ipc/keys.h"
 #include "kernel/linux/sleeper.h"
-#include "kernel/linux/time/user_time64.h"
 #include "mm/kmalloc.h"
 #include "mm/pool.h"
 
@@ -53,7 +52,6 @@ struct undo {
 
 static struct pool undo_pool = POOL_INITIALIZER(struct undo);
 static struct list undos = LIST_EMPTY(undos);
-static struct ipc_kind sets;
 
 /* ---- the kind ---- */
 
@@ -67,12 +65,13 @@ static int set_make(struct ipc *ipc)
 	return 0;
 }
 
-/* How many sets there are, and semaphores. */
+/* SEM_INFO, in the fields that SEM_INFO gives another meaning (semctl(2)): how many sets there are,
+ * and semaphores. */
 static uint32_t set_get_use(uint32_t *words)
 {
-	words[7] = sets.count;
+	words[7] = ipc_sets.count;
 	words[9] = 0;
-	list_for_each(struct ipc, ipc, &sets.all, link)
+	list_for_each(struct ipc, ipc, &ipc_sets.all, link)
 		words[9] += ipc->size;
 	return IPC_INFO_WORDS;
 }
@@ -89,14 +88,15 @@ static void set_remove(struct ipc *ipc)
 			list_remove(&undo->link);
 			pool_free(&undo_pool, undo);
 		}
-	ipc_remove(&sets, ipc);
+	ipc_remove(&ipc_sets, ipc);
 }
 
 /* Limits: struct seminfo. */
-static struct ipc_kind sets = {
-	IPC_KIND(sets, struct set, semaphores),
+struct ipc_kind ipc_sets = {
+	IPC_KIND(ipc_sets, struct set, semaphores),
 	.unit_bytes = sizeof(struct semaphore),
 	.most = SEM_SETS,
+	.largest = SEM_COUNT,
 	.stat = SEM_STAT,
 	.limits = { SEM_ALL, SEM_SETS, SEM_ALL, SEM_ALL, SEM_COUNT, SEM_OPERATIONS, SEM_OPERATIONS,
 		    SEM_UNDO_SIZE, SEM_VALUE_MAX, SEM_VALUE_MAX },
@@ -108,7 +108,8 @@ static struct ipc_kind sets = {
 
 /* ---- undoing ---- */
 
-/* NULL if the program has not used the semaphore with SEM_UNDO. */
+/* The list has the notes of all sets and programs: few use SEM_UNDO. NULL if the program has not
+ * used the semaphore with SEM_UNDO. */
 static struct undo *find_undo(struct set *set, int32_t pid, uint16_t number)
 {
 	list_for_each(struct undo, undo, &undos, link)
@@ -178,7 +179,9 @@ static int perform_request(struct set *set, struct request *request)
 	return result;
 }
 
-/* Values have changed. What one sleeper does may be what another waits for. */
+/* Values have changed. Sleepers are served in their order; one that can go on does not wait for an
+ * earlier one that cannot. What one of them does may be what another waits for, so it begins again
+ * after each. */
 static void serve_sleepers(struct set *set)
 {
 	list_for_each_safe(struct semaphore_sleeper, each, &set->sleepers, sleeper.link) {
@@ -220,8 +223,8 @@ static int operate_on(struct set *set, struct request *request, uint64_t deadlin
 
 /* semop(2), and with a time at a user address (0: none) semtimedop(2). The operations are at an
  * address, too. Their copy comes first, since it may sleep. */
-static int semaphore_operate(int32_t id, uint32_t address, uint32_t count, uint32_t time,
-			     enum time_format format)
+int semaphore_operate(int32_t id, uint32_t address, uint32_t count, uint32_t time,
+		      enum time_format format)
 {
 	uint32_t size = count * sizeof(struct linux_semaphore_operation);
 	uint64_t deadline;
@@ -238,7 +241,7 @@ static int semaphore_operate(int32_t id, uint32_t address, uint32_t count, uint3
 	if (!operations)
 		return -ENOMEM;
 	result = copy_from_user(operations, address, size) ? -EFAULT : 0;
-	struct set *set = (struct set *)ipc_find(&sets, id);
+	struct set *set = (struct set *)ipc_find(&ipc_sets, id);
 	struct request request = { operations, count, 0, calling_pid() };
 
 	if (!result)
@@ -247,7 +250,8 @@ static int semaphore_operate(int32_t id, uint32_t address, uint32_t count, uint3
 	return result;
 }
 
-/* The first one is undone first. */
+/* At the end of a program, in its last task (semop(2)). A value that would leave its range
+ * stays at the end of it, as on Linux. The first one is undone first. */
 void semaphores_undo(void)
 {
 	int32_t pid = calling_pid();
@@ -291,24 +295,17 @@ static void note_value(struct set *set, uint32_t number, int32_t value)
 			undo->change = 0;
 }
 
-/* Values were set: those who sleep look at them. */
+/* Values were set by semctl, which is a change of the set as IPC_SET is (sem_ctime): those who
+ * sleep look at them. */
 static int end_change(struct set *set)
 {
-	ipc_note_change(&sets, &set->ipc);
+	ipc_note_change(&ipc_sets, &set->ipc);
 	serve_sleepers(set);
 	return 0;
 }
 
-/* SETVAL. */
-static int set_value(struct set *set, uint32_t number, int32_t value)
-{
-	if (value < 0 || value > SEM_VALUE_MAX)
-		return -ERANGE;
-	note_value(set, number, value);
-	return end_change(set);
-}
-
-/* Commands of one semaphore of the set. None of them sleeps. */
+/* Commands of one semaphore of the set; GETNCNT and GETZCNT count those that sleep.
+ * None of them sleeps. */
 static int control_one(struct set *set, uint32_t number, uint32_t command, uint32_t argument)
 {
 	if (number >= set->ipc.size)
@@ -319,12 +316,15 @@ static int control_one(struct set *set, uint32_t number, uint32_t command, uint3
 	case GETPID:
 		return set->semaphores[number].pid;
 	case SETVAL:
-		return set_value(set, number, argument);
+		if (argument > SEM_VALUE_MAX) /* or negative */
+			return -ERANGE;
+		note_value(set, number, argument);
+		return end_change(set);
 	}
 	return sleepers_of(set, number, command == GETZCNT);
 }
 
-/* GETALL, by a copy of the values. */
+/* GETALL, by a copy of the values of one moment: the set may change while that is given. */
 static int give_values(const struct set *set, uint32_t address, uint16_t *values)
 {
 	for (uint32_t i = 0; i < set->ipc.size; i++)
@@ -341,7 +341,7 @@ static int take_values(int32_t id, uint32_t address, uint16_t *values, uint32_t 
 	for (uint32_t i = 0; i < count; i++)
 		if (values[i] > SEM_VALUE_MAX)
 			return -ERANGE;
-	struct set *set = (struct set *)ipc_find(&sets, id);
+	struct set *set = (struct set *)ipc_find(&ipc_sets, id);
 
 	for (uint32_t i = 0; set && i < count; i++)
 		note_value(set, i, values[i]);
@@ -361,7 +361,7 @@ static int move_all_values(const struct set *set, uint32_t address, bool gives)
 }
 
 /* semctl(2). Its last argument, a union semun of one word, is at the address in EDI: ipc(2). */
-static int semaphore_control(const struct trap_frame *frame)
+int semaphore_control(const struct trap_frame *frame)
 {
 	uint32_t argument, command = frame->esi & ~IPC_64;
 
@@ -370,8 +370,8 @@ static int semaphore_control(const struct trap_frame *frame)
 	if (copy_from_user(&argument, frame->edi, sizeof(argument)) != 0)
 		return -EFAULT;
 	if (command < GETPID || command > SETALL)
-		return ipc_control(&sets, frame->ecx, command, argument);
-	struct set *set = (struct set *)ipc_find(&sets, frame->ecx);
+		return ipc_control(&ipc_sets, frame->ecx, command, argument);
+	struct set *set = (struct set *)ipc_find(&ipc_sets, frame->ecx);
 
 	if (!set)
 		return -EINVAL;
@@ -379,23 +379,3 @@ static int semaphore_control(const struct trap_frame *frame)
 		   ? move_all_values(set, argument, command == GETALL)
 		   : control_one(set, frame->edx, command, argument);
 }
-
-/* i386 has no calls for semget and semop: ipc(2) means them by a number. */
-int semaphore_call(const struct trap_frame *frame)
-{
-	switch (frame->ebx) {
-	case IPC_SEMOP:
-		return semaphore_operate(frame->ecx, frame->edi, frame->edx, 0, TIMESPEC);
-	case IPC_SEMGET:
-		return frame->edx <= SEM_COUNT ? ipc_get(&sets, frame->ecx, frame->edx, frame->esi)
-					       : -EINVAL;
-	case IPC_SEMCTL:
-		return semaphore_control(frame);
-	case IPC_SEMTIMEDOP:
-		return semaphore_operate(frame->ecx, frame->edi, frame->edx, frame->ebp, TIMESPEC);
-	}
-	return -ENOSYS;
-}
-
-SYSCALL(420, sys_semtimedop_time64, "dpdp",
-	semaphore_operate(frame->ebx, frame->ecx, frame->edx, frame->esi, TIMESPEC64))

@@ -32,10 +32,9 @@ struct segment {
 	uint32_t references;
 };
 
-static struct ipc_kind segments;
-
 /* ---- the object ---- */
 
+/* The object that areas show is in the middle of the segment. */
 static struct segment *segment_of(const struct memory_object *object)
 {
 	return list_entry(object, struct segment, object);
@@ -58,6 +57,7 @@ static void *const *segment_peek(struct memory_object *object, uint32_t index, u
 	return segment_file(object)->ops->peek(segment_file(object), index, count);
 }
 
+/* By each area, and by calls that sleep. */
 static void segment_hold(struct memory_object *object)
 {
 	segment_of(object)->references++;
@@ -71,7 +71,7 @@ static void segment_release(struct memory_object *object)
 
 	if (--segment->references > 0)
 		return;
-	ipc_remove(&segments, &segment->ipc);
+	ipc_remove(&ipc_segments, &segment->ipc);
 	file->ops->release(file);
 }
 
@@ -121,21 +121,23 @@ static void segment_get_state(const struct ipc *ipc, union ipc_state *state)
 		state->segment.attachments++;
 }
 
-/* Linux's struct shm_info: pages that nobody has touched count, too. */
+/* SHM_INFO gives Linux's struct shm_info: how many segments, their pages, and those in memory.
+ * Pages that nobody has touched count, too. */
 static uint32_t segment_get_use(uint32_t *words)
 {
 	memset(words, 0, SHM_INFO_WORDS * sizeof(*words));
-	words[0] = segments.count;
-	list_for_each(struct ipc, ipc, &segments.all, link)
+	words[0] = ipc_segments.count;
+	list_for_each(struct ipc, ipc, &ipc_segments.all, link)
 		words[1] += whole_pages(ipc->size) >> PAGE_SHIFT;
 	words[2] = words[1];
 	return SHM_INFO_WORDS;
 }
 
 /* Limits: struct shminfo64. */
-static struct ipc_kind segments = {
-	IPC_KIND(segments, struct segment, segment),
+struct ipc_kind ipc_segments = {
+	IPC_KIND(ipc_segments, struct segment, segment),
 	.most = SHM_LIMIT,
+	.largest = INT32_MAX,
 	.stat = SHM_STAT,
 	.limits = { SHM_MOST, 1, SHM_LIMIT, SHM_LIMIT, SHM_MOST },
 	.limit_count = SHMINFO_WORDS,
@@ -163,9 +165,9 @@ static int attach_address(uint32_t address, uint32_t length, uint32_t flags)
 
 /* shmat(2): an area of the segment, whose address goes to the user address `result`. May sleep, if
  * SHM_REMAP replaces areas of files. */
-static int segment_attach(int32_t id, uint32_t address, uint32_t flags, uint32_t result)
+int segment_attach(int32_t id, uint32_t address, uint32_t flags, uint32_t result)
 {
-	struct segment *segment = (struct segment *)ipc_find(&segments, id);
+	struct segment *segment = (struct segment *)ipc_find(&ipc_segments, id);
 
 	if (!segment)
 		return -EINVAL;
@@ -190,7 +192,7 @@ static int segment_attach(int32_t id, uint32_t address, uint32_t flags, uint32_t
 
 /* shmdt(2): removes the areas that one shmat made, also if mprotect or munmap has cut them into
  * several: they are those whose place in the segment fits their address. */
-static int segment_detach(uint32_t address)
+int segment_detach(uint32_t address)
 {
 	const struct area *area = area_find(current->space, address);
 
@@ -214,30 +216,12 @@ static int segment_detach(uint32_t address)
 	return 0;
 }
 
-/* There is no swap, so a segment is always locked. */
-static int segment_control(int32_t id, uint32_t command, uint32_t address)
+/* shmctl(2). There is no swap, so a segment is always locked. */
+int segment_control(int32_t id, uint32_t command, uint32_t address)
 {
 	if (command == SHM_LOCK || command == SHM_UNLOCK)
-		return ipc_find(&segments, id) ? 0 : -EINVAL;
-	return ipc_control(&segments, id, command, address);
-}
-
-/* One call for all of System V's, with a number of its own; the upper half is a version. */
-SYSCALL_DEFINE(117, sys_ipc, "ddxxxx")
-{
-	switch (frame->ebx) {
-	case IPC_SHMAT:
-		return segment_attach(frame->ecx, frame->edi, frame->edx, frame->esi);
-	case IPC_SHMDT:
-		return segment_detach(frame->edi);
-	case IPC_SHMGET:
-		return ipc_get(&segments, frame->ecx, frame->edx, frame->esi);
-	case IPC_SHMCTL:
-		return segment_control(frame->ecx, frame->edx & ~IPC_64, frame->edi);
-	}
-	int result = semaphore_call(frame);
-
-	return result == -ENOSYS ? message_call(frame) : result;
+		return ipc_find(&ipc_segments, id) ? 0 : -EINVAL;
+	return ipc_control(&ipc_segments, id, command, address);
 }
 
 /* ---- files without a name ---- */
@@ -281,7 +265,7 @@ struct futex_key futex_shared_key(uint32_t address)
 	};
 }
 
-/* As for a write of the program at that address. */
+/* As for a write of the program at that address: a page that is shared after fork is copied now. */
 int futex_bring(uint32_t address)
 {
 	return space_fault(current->space, address, true, true);
