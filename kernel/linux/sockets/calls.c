@@ -11,11 +11,13 @@
 #include "kernel/linux/sockets/sockets.h"
 #include "kernel/process/descriptor_calls.h"
 
-#define SOCKETCALLS 20u /* numbers that Linux has */
+/* Numbers that Linux has; the last two, which move several messages, are missing here. */
+#define SOCKETCALLS 20u
 
 /* ---- sending and receiving ---- */
 
-/* A send to a broken stream raises SIGPIPE, unless with MSG_NOSIGNAL; a datagram never does. */
+/* The end of every send, as write's. A send to a broken stream raises SIGPIPE, unless with
+ * MSG_NOSIGNAL; a datagram never does. */
 static int end_send(const struct socket *socket, int result, uint32_t flags)
 {
 	return flags & MSG_NOSIGNAL || socket->is_datagram ? result : end_write(result);
@@ -62,14 +64,15 @@ static int move_one_piece(struct socket *socket, const struct trap_frame *frame,
 
 	if (!buffer_from_call(&memory, frame->ecx, frame->edx))
 		return -EFAULT;
-	struct transfer transfer = transfer_of(memory, NULL, memory.length, frame->esi);
+	struct transfer transfer = { .memory = memory, .left = memory.length, .flags = frame->esi };
 
 	return sends ? send_transfer(socket, &transfer, frame->edi, frame->ebp)
 		     : receive_transfer(socket, &transfer, frame->edi, frame->ebp);
 }
 
 /* recvmsg(2), of a transfer whose control data is this message. The program's structure, at an
- * address, gets the lengths of what has come. */
+ * address, gets the lengths of what has come, and flags: MSG_TRUNC for a datagram that was longer,
+ * MSG_CTRUNC for control data without room. */
 static int receive_message(struct socket *socket, struct transfer *transfer, uint32_t address)
 {
 	struct linux_message *message = transfer->control;
@@ -87,8 +90,7 @@ static int receive_message(struct socket *socket, struct transfer *transfer, uin
 		   ?: result;
 }
 
-/* sendmsg(2) and recvmsg(2): a transfer of the memory that struct msghdr names. Its first piece is
- * empty, the vectors follow it. */
+/* sendmsg(2) and recvmsg(2): a transfer of the memory that struct msghdr names. */
 static int move_message(struct socket *socket, const struct trap_frame *frame, bool sends)
 {
 	struct linux_message message;
@@ -102,17 +104,20 @@ static int move_message(struct socket *socket, const struct trap_frame *frame, b
 
 	if (error)
 		return error;
-	struct transfer transfer =
-	    transfer_of(buffer_of_user(0, 0), vectors.list, vectors.total, frame->edx);
+	struct transfer transfer = { .more = vectors.list,
+				     .left = vectors.total,
+				     .flags = frame->edx,
+				     .control = &message };
 
-	transfer.control = &message;
 	return sends ? send_transfer(socket, &transfer, message.name, message.name_length)
 		     : receive_message(socket, &transfer, frame->ecx);
 }
 
 /* ---- options ---- */
 
-/* Options of a socket that have an answer: the others are refused. */
+/* Options of a socket that have an answer (socket(7)): the others are refused. A buffer is as large
+ * as a stream's queue, in bytes, and stays so. SO_ERROR tells an error once; SO_PEERCRED is user -1
+ * as long as there is no peer. */
 static int get_socket_option(struct socket *socket, const struct trap_frame *frame)
 {
 	if (frame->ecx != SOL_SOCKET)
@@ -139,7 +144,8 @@ static int get_socket_option(struct socket *socket, const struct trap_frame *fra
 	return -ENOPROTOOPT;
 }
 
-/* The others can be set, and change nothing here. */
+/* Options that programs set (socket(7)). Only SO_PASSCRED has an effect: buffers stay as large as
+ * they are, and SO_REUSEADDR means nothing to AF_UNIX. */
 static int set_socket_option(struct socket *socket, const struct trap_frame *frame)
 {
 	bool is_known = frame->edx == SO_SNDBUF || frame->edx == SO_RCVBUF ||
@@ -159,7 +165,9 @@ static int set_socket_option(struct socket *socket, const struct trap_frame *fra
 
 /* ---- new sockets ---- */
 
-/* SOCK_NONBLOCK and SOCK_CLOEXEC are open's flags. */
+/* SOCK_NONBLOCK and SOCK_CLOEXEC are open's flags. SOCK_RAW is a datagram's other name here. The
+ * order of the errors is Linux's (net/socket.c, and unix_create in net/unix/af_unix.c); protocol 1
+ * is AF_UNIX itself. */
 static int check_type(const struct trap_frame *frame)
 {
 	uint32_t type = frame->ecx & SOCK_TYPES;
@@ -210,6 +218,7 @@ static int create_pair(const struct trap_frame *frame)
 
 /* ---- system calls ---- */
 
+/* -EBADF and -ENOTSOCK come before all that a call says of its other arguments. */
 static int call_socket(struct file *file, const struct trap_frame *frame, socket_call *call)
 {
 	if (!file || file->ops != &socket_ops)

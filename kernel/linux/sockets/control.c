@@ -28,7 +28,8 @@ static void count_in_flight(const struct file *file, int change)
 		socket_of_file(file)->in_flight += change;
 }
 
-/* The message has room for it. */
+/* The message has room for it. From now on the file may be in flight to several sockets, but only
+ * this message has this reference. */
 void message_add_file(struct message *message, struct file *file)
 {
 	message->files[message->file_count++] = file;
@@ -72,7 +73,7 @@ static int send_descriptors(struct message *message, uint32_t address, uint32_t 
 	return 0;
 }
 
-/* Linux lets root say something else. */
+/* A program may say who sends only if it tells the truth. Linux lets root say something else. */
 static int credentials_check(const struct linux_control *header, uint32_t address)
 {
 	struct linux_credentials said;
@@ -84,7 +85,11 @@ static int credentials_check(const struct linux_control *header, uint32_t addres
 	return said.pid == calling_pid() && !said.user && !said.group ? 0 : -EPERM;
 }
 
-/* Each part is a header with its length, and what follows it; other levels are other protocols'. */
+/* Each part is a header with its length, and what follows it; other levels are other protocols'.
+ *
+ *	length 20, SOL_SOCKET, SCM_RIGHTS | 3 | 7 |	the next one, at a multiple of 4 bytes
+ *
+ * What has been added before an error goes with the message. */
 int control_send(struct message *message, const struct linux_message *control)
 {
 	uint32_t address = control->control, left = control->control_length;
@@ -169,6 +174,9 @@ static void give_files(struct message *message, struct linux_message *control, u
 		control_advance(control, header.length);
 }
 
+/* A transfer may get bytes of several messages of a stream; it says who has sent the first one.
+ * With MSG_PEEK the files stay where they are, and the program gets none; on Linux it gets
+ * references. */
 void control_receive(const struct socket *socket, struct message *message,
 		     struct transfer *transfer)
 {

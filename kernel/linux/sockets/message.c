@@ -27,6 +27,8 @@
 	((PAGE_SIZE << ORDER_MAX) - sizeof(struct message) - SCM_MAX * sizeof(struct file *))
 #define STREAM_BYTES (PAGE_SIZE * 4 - sizeof(struct message))
 
+/* Others are refused with -EOPNOTSUPP: MSG_OOB, for instance, which a stream of Linux has
+ * since 5.15. MSG_MORE and MSG_WAITALL of a datagram change nothing. */
 #define MSG_KNOWN                                                                                  \
 	(MSG_PEEK | MSG_DONTWAIT | MSG_NOSIGNAL | MSG_MORE | MSG_CMSG_CLOEXEC | MSG_WAITALL |      \
 	 MSG_TRUNC)
@@ -42,6 +44,8 @@ static uint32_t space_of(const struct message *message)
 	return (PAGE_SIZE << message->order) - (message->bytes - (const char *)message);
 }
 
+/* One block of pages has the structure, the files, and then the bytes. A sender sleeps while it
+ * copies into it, so nothing of it is shared before. */
 struct message *message_create(uint32_t length, uint32_t files)
 {
 	uint32_t before = offsetof(struct message, files[files]);
@@ -87,7 +91,7 @@ transfer_move(struct transfer *transfer, char *bytes, uint32_t length, bool give
 	return done;
 }
 
-/* For the socket, or for this call only. */
+/* O_NONBLOCK is the open file's, MSG_DONTWAIT this call's only. */
 static bool must_not_wait(const struct socket *socket, uint32_t flags)
 {
 	return socket->file->flags & O_NONBLOCK || flags & MSG_DONTWAIT;
@@ -101,6 +105,7 @@ static uint32_t cost_of(const struct socket *socket, const struct message *messa
 	return socket->is_datagram ? 1 : 1u << message->order;
 }
 
+/* A datagram counts as one, whatever it has; for a listener the connections count that wait. */
 bool socket_is_full(const struct socket *socket)
 {
 	return socket->used >= (socket->is_datagram ? DATAGRAMS : socket->backlog ?: STREAM_PAGES);
@@ -116,6 +121,7 @@ void socket_tell_room(struct socket *socket)
 		wait_wake(&socket->peer->changed);
 }
 
+/* Whether it was full matters only to those that wait: most calls wake nobody. */
 struct message *socket_dequeue(struct socket *socket)
 {
 	struct message *message = socket_first(socket);
@@ -210,7 +216,10 @@ int socket_receiver(struct socket *socket, const struct socket_name *name, struc
 	return (*receiver)->peer && (*receiver)->peer != socket ? -EPERM : 0;
 }
 
-/* Other senders may be faster: each wake-up begins with looking the receiver up. */
+/* Other senders may be faster, and the receiver may be gone: each wake-up begins with looking it
+ * up. A stream whose last message is being written to waits for that, so that bytes keep their
+ * order.
+ */
 int socket_deliver(struct socket *socket, const struct socket_name *name, uint32_t flags,
 		   struct message *message, struct socket **receiver)
 {
@@ -259,7 +268,8 @@ static int send_message(struct socket *socket, struct transfer *transfer, uint32
 	return error ? error : (int)length;
 }
 
-/* Whether a stream can send at all matters also if it sends nothing. */
+/* Whether a stream can send at all matters also if it sends nothing. Control data goes with the
+ * first message. What was sent before an error counts: the next call gets the error. */
 static int send_stream(struct socket *socket, struct transfer *transfer)
 {
 	int sent = 0, result = stream_error(socket);
@@ -278,6 +288,7 @@ static int send_stream(struct socket *socket, struct transfer *transfer)
 	return sent ?: result;
 }
 
+/* A datagram is sent whole: if it must wait, all of it waits. */
 int socket_send(struct socket *socket, struct transfer *transfer)
 {
 	if (transfer->flags & ~MSG_KNOWN)
@@ -357,6 +368,9 @@ static int receive_stream(struct socket *socket, struct transfer *transfer)
 	return done;
 }
 
+/* A stream gives what is there, and waits only for its first byte; with MSG_WAITALL for all of
+ * them, unless files, an error or the end come first. An error of the connection is told when the
+ * queue is empty: recv(2). */
 int socket_receive(struct socket *socket, struct transfer *transfer)
 {
 	int result = transfer->flags & ~MSG_KNOWN ? -EOPNOTSUPP : 0, done = 0;

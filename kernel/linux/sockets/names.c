@@ -21,6 +21,8 @@ static bool is_path(const struct socket_name *name)
 	return name->text.path[0] != '\0';
 }
 
+/* Linux's rules: a path ends at its first NUL, or with the name; an abstract name is all the bytes
+ * of its length, and NULs among them count. */
 int socket_name_from_user(uint32_t address, uint32_t length, struct socket_name *name)
 {
 	if (length < sizeof(name->text.family) || length > SOCKET_NAME_MAX)
@@ -34,13 +36,14 @@ int socket_name_from_user(uint32_t address, uint32_t length, struct socket_name 
 	return name->text.family == AF_UNIX ? 0 : -EINVAL;
 }
 
-/* Where a relative path begins. */
+/* Where a relative path begins: a name means another socket in another directory. */
 static struct inode *working_directory(void)
 {
 	return vfs_working_directory(current->process->files);
 }
 
-/* The socket that has an abstract name, or the inode of the other kind; or NULL. */
+/* The socket that has an abstract name, which is compared byte by byte; or the inode of the other
+ * kind. Or NULL. */
 static struct socket *find_bound(const struct socket_name *name, const struct inode *inode)
 {
 	list_for_each(struct socket, each, &open_sockets, link) {
@@ -54,6 +57,7 @@ static struct socket *find_bound(const struct socket_name *name, const struct in
 	return NULL;
 }
 
+/* A path leads to the inode, whatever other links and names that has. */
 int socket_find(const struct socket_name *name, struct socket **found)
 {
 	struct inode *inode = NULL;
@@ -68,7 +72,7 @@ int socket_find(const struct socket_name *name, struct socket **found)
 	return 0;
 }
 
-/* An abstract name that is not in use. */
+/* An abstract name that is not in use: five hexadecimal digits, as Linux chooses them. */
 static void choose_name(struct socket_name *name)
 {
 	static uint32_t last;
@@ -79,7 +83,8 @@ static void choose_name(struct socket_name *name)
 	while (find_bound(name, NULL));
 }
 
-/* -EEXIST: the path is there already, even if no socket is bound to it any more. */
+/* A socket's inode, as mknod(2) would make it, with a reference. -EEXIST: the path is there
+ * already, even if no socket is bound to it any more. */
 static int make_socket_inode(const char *path, struct inode **inode)
 {
 	uint32_t mode = S_IFSOCK | (0777 & ~current->process->files->umask);
@@ -88,7 +93,8 @@ static int make_socket_inode(const char *path, struct inode **inode)
 	return error ? error : path_find(working_directory(), path, PATH_NAME, inode);
 }
 
-/* bind(2). */
+/* bind(2). A socket is bound once, and one that was accepted never: it has its listener's name. The
+ * inode stays when the socket is closed, so that another bind of the path needs an unlink first. */
 int socket_bind(struct socket *socket, const struct trap_frame *frame)
 {
 	struct inode *inode = NULL;
@@ -113,6 +119,7 @@ int socket_bind(struct socket *socket, const struct trap_frame *frame)
 	return 0;
 }
 
+/* The room is read before anything is given, and signed, as getsockname(2) has it. */
 int give_sized(uint32_t address, uint32_t length, const void *value, uint32_t size, bool tells_cut)
 {
 	uint32_t room;

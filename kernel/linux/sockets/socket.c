@@ -12,7 +12,7 @@
 #include "kernel/linux/files/calls.h"
 #include "kernel/linux/sockets/sockets.h"
 
-#define BACKLOG_MAX 128u
+#define BACKLOG_MAX 128u /* connections that wait, whatever listen asks for */
 
 static struct pool socket_pool = POOL_INITIALIZER(struct socket);
 
@@ -28,13 +28,15 @@ static void learn_peer(struct socket *socket, struct socket *peer)
 	wait_wake(&socket->changed);
 }
 
+/* For socketpair(2), and for a connection and its other end. */
 void socket_join(struct socket *one, struct socket *other)
 {
 	learn_peer(one, other);
 	learn_peer(other, one);
 }
 
-/* listen(2): one more connection than the program says may wait, as on Linux. */
+/* listen(2): one more connection than the program says may wait, as on Linux. A second call changes
+ * how many; what waits already stays. SO_PEERCRED of those that connect is who has called this. */
 int socket_listen(struct socket *socket, const struct trap_frame *frame)
 {
 	if (socket->is_datagram)
@@ -46,9 +48,10 @@ int socket_listen(struct socket *socket, const struct trap_frame *frame)
 	return 0;
 }
 
-/* Sends the other end of a connection, which is like the listener, to it. The message has the only
- * reference to that end's file until accept(2) takes it: if the listener is closed before, the file
- * goes with the queue, and the peer learns of it as of any close. */
+/* A connection is two sockets that are each other's peers; the program that connects has one of
+ * them. Sends the other end of a connection, which is like the listener, to it. The message has the
+ * only reference to that end's file until accept(2) takes it: if the listener is closed before, the
+ * file goes with the queue, and the peer learns of it as of any close. */
 static int connect_stream(struct socket *socket, const struct socket_name *name)
 {
 	struct file *file = socket_file(false, 0);
@@ -88,7 +91,8 @@ static int connect_datagram(struct socket *socket, const struct socket_name *nam
 	return error;
 }
 
-/* A datagram's socket can be connected again; a stream's has ended. */
+/* What the peer was called stays known (getpeername(2)). A datagram's socket can be connected
+ * again; a stream's has ended. */
 static void forget_peer(struct socket *socket)
 {
 	socket->peer = NULL;
@@ -96,7 +100,9 @@ static void forget_peer(struct socket *socket)
 	wait_wake(&socket->changed);
 }
 
-/* connect(2). A name of no bytes after its family would be one that bind chooses: nobody has it. */
+/* connect(2). A stream connects once, and does not wait for accept; -EAGAIN if its socket must not
+ * wait for room in the listener's queue. A name of no bytes after its family would be one that bind
+ * chooses: nobody has it. */
 int socket_connect(struct socket *socket, const struct trap_frame *frame)
 {
 	struct socket_name name = { { .family = AF_UNIX }, 0 };
@@ -114,7 +120,8 @@ int socket_connect(struct socket *socket, const struct trap_frame *frame)
 				   : connect_stream(socket, &name);
 }
 
-/* accept4(2). The file was made by the one that connects; here it gets its flags, and a descriptor.
+/* accept4(2). Of the listener's flags the new socket inherits none, only SO_PASSCRED (unix(7)).
+ * The file was made by the one that connects; here it gets its flags, and a descriptor.
  * If the name cannot be given, the connection is lost, as on Linux. */
 int socket_accept(struct socket *socket, const struct trap_frame *frame)
 {
@@ -144,7 +151,8 @@ int socket_accept(struct socket *socket, const struct trap_frame *frame)
 	return error ? error : descriptor;
 }
 
-/* A stream's peer is told at once, a datagram's when it sends. */
+/* shutdown(2): what is in the queue can still be read. A stream's peer is told at once, a
+ * datagram's when it sends. All that sleep in a read or write of this socket look again. */
 int socket_shut(struct socket *socket, const struct trap_frame *frame)
 {
 	bool ends_in = frame->ecx != SHUT_WR, ends_out = frame->ecx != SHUT_RD;
@@ -166,31 +174,33 @@ int socket_shut(struct socket *socket, const struct trap_frame *frame)
 
 /* ---- open files ---- */
 
-/* A read of 0 bytes does nothing: a datagram stays. A write of 0 bytes sends an empty datagram. */
+/* read(2) and write(2) are recv and send without flags. A read of 0 bytes does nothing: a datagram
+ * stays. A write of 0 bytes sends an empty datagram. */
 static int socket_read(struct file *file, struct buffer *to, uint64_t offset)
 {
-	struct transfer transfer = transfer_of(*to, NULL, to->length, 0);
+	struct transfer transfer = { .memory = *to, .left = to->length };
 
 	return to->length ? socket_receive(file->private, &transfer) : 0;
 }
 
 static int socket_write(struct file *file, struct buffer *from, uint64_t offset)
 {
-	struct transfer transfer = transfer_of(*from, NULL, from->length, 0);
+	struct transfer transfer = { .memory = *from, .left = from->length };
 
 	return socket_send(file->private, &transfer);
 }
 
+/* For readv and writev: all pieces are one message, or one part of the stream. */
 int socket_move_vectors(struct file *file, const struct vectors *vectors, bool write)
 {
-	struct transfer transfer =
-	    transfer_of(buffer_of_user(0, 0), vectors->list, vectors->total, 0);
+	struct transfer transfer = { .more = vectors->list, .left = vectors->total };
 
 	return write ? socket_send(file->private, &transfer)
 		     : socket_receive(file->private, &transfer);
 }
 
-/* FIONREAD: the bytes that are there, of a datagram those of the first. */
+/* FIONREAD (unix(7)): the bytes that are there, of a datagram those of the first. -EINVAL for a
+ * listener, whose messages have none. */
 static int socket_control(struct file *file, uint32_t command, uint32_t argument)
 {
 	const struct socket *socket = file->private;
@@ -208,7 +218,9 @@ static int socket_control(struct file *file, uint32_t command, uint32_t argument
 	return give(argument, &bytes, sizeof(bytes));
 }
 
-/* A direction that has ended does not wait: a read gets the end, and a write fails. Both together
+/* What poll(2) says: a listener is readable when a connection waits, a stream that is not connected
+ * has hung up. A datagram's peer may be full because of others, so all wait for all (socket_room).
+ * A direction that has ended does not wait: a read gets the end, and a write fails. Both together
  * are a hang-up. */
 static uint32_t socket_poll(struct file *file, struct poll_table *table)
 {
@@ -229,7 +241,8 @@ static uint32_t socket_poll(struct file *file, struct poll_table *table)
 	       (is_shut[SHUT_RD] && is_shut[SHUT_WR] ? POLLHUP : 0) | (socket->error ? POLLERR : 0);
 }
 
-/* A connection ends with one of its sockets. Its peer hears of bytes that nobody has read. */
+/* A connection ends with one of its sockets. Its peer hears (ECONNRESET, once) of bytes that nobody
+ * has read. */
 static void leave_peers(const struct socket *socket)
 {
 	list_for_each(struct socket, each, &open_sockets, link) {
@@ -269,6 +282,8 @@ const struct file_ops socket_ops = {
 	.is_stream = true,
 };
 
+/* All sockets have one inode, which only fstat(2) shows: on Linux there is a file system for them.
+ * The path that a socket is bound to has another one. */
 struct file *socket_file(bool is_datagram, uint32_t flags)
 {
 	static struct anonymous all;

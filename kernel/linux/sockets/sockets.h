@@ -95,7 +95,7 @@ int give_sized(uint32_t address, uint32_t length, const void *value, uint32_t si
 
 /* What a call moves, as Linux's struct msghdr says it. */
 struct transfer {
-	struct buffer memory;		 /* the piece that is next; perhaps an empty one */
+	struct buffer memory;		 /* the piece that is next, or an empty one before it */
 	const struct linux_vector *more; /* the pieces after it */
 	uint32_t left;			 /* bytes of all pieces */
 	uint32_t flags;			 /* MSG_DONTWAIT and its like */
@@ -104,13 +104,6 @@ struct transfer {
 	int32_t pid;			 /* of the sender of what was received; or 0 */
 	bool is_over;			 /* nothing may be received after this */
 };
-
-/* Of `left` bytes in the memory and, after that, the other pieces. */
-static inline struct transfer transfer_of(struct buffer memory, const struct linux_vector *more,
-					  uint32_t left, uint32_t flags)
-{
-	return (struct transfer){ memory, more, left, flags, NULL, NULL, 0, false };
-}
 
 /* Sends everything, or (a stream) as much as there is room for if it must not wait. Returns how
  * many bytes, or a negated errno if none. */
