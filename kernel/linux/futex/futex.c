@@ -53,9 +53,9 @@ void futex_release(const struct futex_key *key)
 
 /* ---- waking ---- */
 
-/* Those that have waited longest come first: up to `wake` are woken, and up to `move` more wait for
- * another word from now on. Returns how many there were. Does not sleep: the caller's own area has
- * a reference to the object, too. */
+/* All that wakes, since a requeue is a wake that moves some. Those that have waited longest come
+ * first: up to `wake` are woken, and up to `move` more wait for another word from now on. Returns
+ * how many there were. Does not sleep: the caller's own area has a reference to the object, too. */
 static uint32_t wake_and_move(struct futex_key key, uint32_t bits, uint32_t wake, uint32_t move,
 			      struct futex_key to)
 {
@@ -82,7 +82,8 @@ uint32_t futex_wake(uint32_t address, uint32_t count)
 	return wake_and_move(futex_key(address, 0), ALL_BITS, count, 0, (struct futex_key){ 0 });
 }
 
-/* How many: a negative number counts as one, as on Linux. */
+/* How many are woken: a negative number counts as one, and so does 0, as on Linux, which looks
+ * at the count after it has woken one. */
 static uint32_t wake_count(uint32_t argument)
 {
 	return (int32_t)argument > 0 ? argument & INT32_MAX : 1;
@@ -167,7 +168,8 @@ static uint32_t wake_op_changed(uint32_t word, uint32_t order)
 	return word ^ number;
 }
 
-/* Does the comparison hold of what the word was? */
+/* Does the comparison hold of what the word was? Both numbers are signed, as in Linux's
+ * futex_atomic_op_inuser. */
 static bool wake_op_holds(int32_t word, uint32_t order)
 {
 	int32_t number = signed_bits(order, 0);
@@ -184,7 +186,7 @@ int futex_change(uint32_t address, uint32_t (*change)(uint32_t word, uint32_t ar
 	for (;;) {
 		bool enabled = interrupts_disable();
 		uint32_t left = copy_from_user(old, address, sizeof(*old));
-		const uint32_t new = left ? 0 : change(*old, argument);
+		const uint32_t new = left ? 0 : change ? change(*old, argument) : *old;
 
 		left = left ? left : copy_to_user(address, &new, sizeof(new));
 		interrupts_restore(enabled);
@@ -222,16 +224,16 @@ static int take_deadline(const struct trap_frame *frame, uint64_t *deadline)
 	uint32_t operation = frame->ecx & ~FUTEX_FLAGS;
 	bool is_of_the_day = operation == FUTEX_LOCK || (frame->ecx & FUTEX_REALTIME_CLOCK);
 	uint64_t ns = 0, now = is_of_the_day ? time_wall_ns() : time_ns();
+	uint64_t resumed = current->process->signals.resume_ns;
 
-	*deadline = WAIT_FOREVER;
-	if (!frame->esi)
+	*deadline = resumed ?: WAIT_FOREVER;
+	if (!frame->esi || resumed)
 		return 0;
 	int error = time_from_user(frame->esi, format_of_call(frame), &ns);
 
 	if (operation != WAIT)
 		ns = ns > now ? ns - now : 0;
-	*deadline = current->process->signals.resume_ns ? current->process->signals.resume_ns
-							: time_ns() + ns;
+	*deadline = time_ns() + ns;
 	return error;
 }
 

@@ -46,7 +46,8 @@ void futex_hold(const struct futex_key *key);
 void futex_release(const struct futex_key *key);
 
 /* Makes change(word, argument) of a word of the program's, in one step; *old is what it was.
- * Returns 0 or -EFAULT. May sleep before that step, never after it. */
+ * `change` NULL: only brings the page, writable. Returns 0 or -EFAULT. May sleep before that step,
+ * never after it. */
 int futex_change(uint32_t address, uint32_t (*change)(uint32_t word, uint32_t argument),
 		 uint32_t argument, uint32_t *old);
 

@@ -96,12 +96,6 @@ static uint32_t unlocked(uint32_t word, uint32_t next)
 	return (word & FUTEX_OWNER) == (uint32_t)current->pid ? next : word;
 }
 
-/* Only reads the word. */
-static uint32_t same(uint32_t word, uint32_t unused)
-{
-	return word;
-}
-
 /* ---- the operations ---- */
 
 /* Signals that have a handler do not end the call: it is made again. Returns 0, -EAGAIN if the lock
@@ -161,7 +155,7 @@ static void word_hand_over(struct lock_waiter *to)
 static int word_unlock(const struct trap_frame *frame)
 {
 	uint32_t old;
-	int error = futex_change(frame->ebx, same, 0, &old);
+	int error = futex_change(frame->ebx, NULL, 0, &old);
 	struct lock_waiter *next = highest_futex_waiter(futex_key(frame->ebx, frame->ecx));
 
 	if (error)

@@ -19,13 +19,8 @@
 #define NICE_LEAST	(-20)
 #define NICE_MOST	19
 #define PRIORITY_OFFSET 20 /* getpriority returns 20 - nice: never negative */
-#define PRIORITY_MOST	99 /* of SCHED_RR */
 #define POLICY_FIFO	1u
-#define POLICY_RR	2u
-#define POLICY_BATCH	3u
-#define POLICY_UNUSED	4u
-#define POLICY_IDLE	5u
-#define POLICY_LAST	6u
+#define POLICIES	7u
 #define CPU_MASK_SIZE	4
 
 /* ioprio_set(2): whose it is (a process's, a group's, a user's), and a priority's two parts. */
@@ -157,11 +152,6 @@ SYSCALL(34, sys_nice, "d",
 	(sched_set_nice(current, clamp_nice((int64_t)current->schedule.nice + (int32_t)frame->ebx)),
 	 0))
 
-static bool is_program(const struct task *task)
-{
-	return task->process && task->space;
-}
-
 /* Is the task meant by setpriority's and getpriority's two arguments? There is one user. */
 static bool has_priority(const struct task *task, uint32_t which, int32_t who)
 {
@@ -181,7 +171,7 @@ static int each_priority(uint32_t which, int32_t who, const int32_t *nice)
 	for (struct task *task = task_next(NULL); task; task = task_next(task)) {
 		int priority = nice ? 0 : PRIORITY_OFFSET - task->schedule.nice;
 
-		if (!is_program(task) || !has_priority(task, which, who))
+		if (!task->process || !task->space || !has_priority(task, which, who))
 			continue;
 		if (nice)
 			sched_set_nice(task, clamp_nice(*nice));
@@ -196,12 +186,21 @@ SYSCALL(97, sys_setpriority, "ddd",
 
 /* ---- policies ---- */
 
-/* A policy of sched(7) chooses a class of the scheduler:
- *
- *	SCHED_OTHER, SCHED_IDLE	the class that the machine had
- *	SCHED_FIFO, SCHED_RR	round robin
- *	SCHED_BATCH		multi-level feedback: who computes for long comes last
- */
+/* The policies of sched(7), by their numbers: the highest real-time priority (the lowest is 1; 0:
+ * there are none), and the class of the scheduler that each chooses. */
+static const struct policy {
+	enum { NO_POLICY, ONLY_KNOWN, CHOSEN } use;
+	uint32_t most;
+	const struct sched_class *class; /* NULL: the class that the machine had */
+} policies[POLICIES] = {
+	{ CHOSEN, 0, NULL },		    /* SCHED_OTHER */
+	{ CHOSEN, 99, &sched_round_robin }, /* SCHED_FIFO */
+	{ CHOSEN, 99, &sched_round_robin }, /* SCHED_RR */
+	{ CHOSEN, 0, &sched_mlfq },	    /* SCHED_BATCH: who computes for long comes last */
+	{ NO_POLICY, 0, NULL },
+	{ CHOSEN, 0, NULL },	 /* SCHED_IDLE */
+	{ ONLY_KNOWN, 0, NULL }, /* SCHED_DEADLINE */
+};
 
 /* What a program has asked for last: a task that changes its own policy changes that of all.
  * SCHED_OTHER is the class that the machine had before. */
@@ -216,23 +215,13 @@ static int check_pid(int32_t pid, bool others_are_valid)
 	return pid < 0 || !others_are_valid ? -EINVAL : process_of_call(pid) ? 0 : -ESRCH;
 }
 
-static bool is_real_time(uint32_t policy)
+/* Only SCHED_FIFO and SCHED_RR have priorities. */
+static bool is_valid_priority(uint32_t number, uint32_t priority)
 {
-	return policy == POLICY_FIFO || policy == POLICY_RR;
-}
+	const struct policy *policy = number < POLICIES ? &policies[number] : NULL;
 
-/* Only SCHED_FIFO and SCHED_RR have priorities, 1 to 99. */
-static bool is_valid_priority(uint32_t policy, uint32_t priority)
-{
-	return policy <= POLICY_IDLE && policy != POLICY_UNUSED &&
-	       (is_real_time(policy) ? priority - 1 < PRIORITY_MOST : priority == 0);
-}
-
-static const struct sched_class *class_of_policy(uint32_t policy)
-{
-	if (is_real_time(policy))
-		return &sched_round_robin;
-	return policy == POLICY_BATCH ? &sched_mlfq : chosen.usual;
+	return policy && policy->use == CHOSEN &&
+	       (policy->most ? priority - 1 < policy->most : priority == 0);
 }
 
 /* What both calls set: a policy, and the priority in a struct sched_param of the program. */
@@ -248,7 +237,7 @@ static int set_policy(int32_t pid, int32_t policy, uint32_t address)
 		chosen.usual = sched_class;
 	chosen.policy = policy;
 	chosen.priority = priority;
-	return sched_use(class_of_policy(policy)->name);
+	return sched_use((policies[policy].class ?: chosen.usual)->name);
 }
 
 SYSCALL(156, sys_sched_setscheduler, "ddp", set_policy(frame->ebx, frame->ecx, frame->edx))
@@ -258,16 +247,16 @@ SYSCALL(155, sys_sched_getparam, "dp",
 	check_pid(frame->ebx, frame->ecx)
 	    ?: give(frame->ecx, &chosen.priority, sizeof(chosen.priority)))
 
-/* The least or the most that a policy has: only the real-time ones have any. */
-static int priority_limit(uint32_t policy, int32_t of_real_time)
+/* The highest or the lowest that a policy has, or 0; -EINVAL if there is no such policy. */
+static int priority_limit(uint32_t policy, bool highest)
 {
-	if (policy > POLICY_LAST || policy == POLICY_UNUSED)
+	if (policy >= POLICIES || policies[policy].use == NO_POLICY)
 		return -EINVAL;
-	return is_real_time(policy) ? of_real_time : 0;
+	return highest ? policies[policy].most : policies[policy].most > 0;
 }
 
-SYSCALL(159, sys_sched_get_priority_max, "d", priority_limit(frame->ebx, PRIORITY_MOST))
-SYSCALL(160, sys_sched_get_priority_min, "d", priority_limit(frame->ebx, 1))
+SYSCALL(159, sys_sched_get_priority_max, "d", priority_limit(frame->ebx, true))
+SYSCALL(160, sys_sched_get_priority_min, "d", priority_limit(frame->ebx, false))
 
 /* The quantum of the class in use; Linux's SCHED_FIFO has none. */
 SYSCALL_DEFINE(161, sys_sched_rr_get_interval, "dp")

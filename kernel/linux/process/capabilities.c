@@ -27,7 +27,8 @@
 #define SLACK_NS	       50000 /* of Linux: timers are as exact as the tick anyway */
 
 /* Fetches the pid that is asked for, and the number of words in each set, which depends on the
- * program's version. */
+ * version of the structures that the program was compiled for. For a fourth one the kernel writes
+ * the one that it prefers, and says -EINVAL: so libcap finds out what there is. */
 static int capability_header_from_user(uint32_t address, int32_t *pid, uint32_t *words)
 {
 	uint32_t header[2];
@@ -50,7 +51,8 @@ static const uint32_t capabilities[2][3] = {
 	{ (1u << (CAP_LAST_CAP - 31)) - 1, (1u << (CAP_LAST_CAP - 31)) - 1, 0 },
 };
 
-/* Without memory for the answer it only asks which version the kernel has. */
+/* Of every task the same, whatever pid is asked for. Without memory for the answer it only asks
+ * which version the kernel has. */
 SYSCALL_DEFINE(184, sys_capget, "pp")
 {
 	int32_t pid;
@@ -62,7 +64,8 @@ SYSCALL_DEFINE(184, sys_capget, "pp")
 	return error ?: give(frame->ecx, capabilities, words * sizeof(capabilities[0]));
 }
 
-/* A call that changes nothing is allowed. */
+/* A call that changes nothing is allowed. To give some up is refused: nothing would ask for it, so
+ * the program would be wrong about what it may do. */
 SYSCALL_DEFINE(185, sys_capset, "pp")
 {
 	int32_t pid;
@@ -78,7 +81,9 @@ SYSCALL_DEFINE(185, sys_capset, "pp")
 
 /* ---- prctl ---- */
 
-/* Sets a bit to 1 or 0; -EINVAL for other values. */
+/* Sets a bit of all threads to 1 or 0; -EINVAL for other values, which prctl keeps for later
+ * meanings.
+ */
 static int set_personality_bit(uint32_t bit, uint32_t value)
 {
 	uint32_t *bits = &current->process->files->personality;
@@ -89,7 +94,8 @@ static int set_personality_bit(uint32_t bit, uint32_t value)
 	return 0;
 }
 
-/* The commands about rights, which the one user has whatever is set. */
+/* The commands about rights, which the one user has whatever is set: they are told again, and that
+ * is all. exec clears those that prctl(2) says it clears (forget_for_exec). */
 static int control_rights(const struct trap_frame *frame)
 {
 	uint32_t bits = current->process->files->personality;

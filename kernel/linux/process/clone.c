@@ -57,15 +57,6 @@ static void join_program(struct process *thread)
 	thread->signals.stack = (struct linux_signal_stack){ .flags = SS_DISABLE };
 }
 
-/* With CLONE_PARENT it is the caller's sibling. */
-static void become_sibling(struct process *child)
-{
-	const struct process *leader = current->process->leader;
-
-	child->parent = leader->parent;
-	child->exit_signal = leader->exit_signal;
-}
-
 /* process_fork makes either kind. It has not run yet when that returns, since kernel code keeps the
  * processor, and so it may still be changed. -EFAULT for a segment; -EAGAIN: the program ends, or
  * there are too many tasks. */
@@ -73,6 +64,7 @@ int clone_more(const struct trap_frame *frame)
 {
 	uint32_t flags = frame->ebx;
 	bool joins = flags & CLONE_THREAD;
+	const struct process *leader = current->process->leader;
 	struct thread_segments segments = current->thread_local;
 	int error = check_clone_flags(flags);
 
@@ -93,9 +85,11 @@ int clone_more(const struct trap_frame *frame)
 
 	if (made)
 		made->task->thread_local = segments;
-	if (made && joins)
+	if (made && joins) {
 		join_program(made);
-	else if (made && flags & CLONE_PARENT)
-		become_sibling(made);
+	} else if (made && flags & CLONE_PARENT) { /* the caller's sibling */
+		made->parent = leader->parent;
+		made->exit_signal = leader->exit_signal;
+	}
 	return pid;
 }

@@ -15,6 +15,7 @@ void yield(void)
 {
 }
 
+/* Walks over all tasks or processes find the one that there is. */
 struct task *task_next(const struct task *previous)
 {
 	return previous ? NULL : current;

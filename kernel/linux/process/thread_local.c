@@ -97,6 +97,8 @@ static int choose_entry(uint32_t address, struct user_descriptor *wanted)
 	return free == ENTRIES ? -ESRCH : give(address, &wanted->entry, sizeof(wanted->entry));
 }
 
+/* As Linux's do_set_thread_area: what is wrong with the segment comes before the entry. The
+ * segments are changed only if nothing is wrong. */
 int thread_local_from_user(uint32_t address, struct thread_segments *segments, bool may_choose)
 {
 	struct user_descriptor wanted;
@@ -129,6 +131,7 @@ uint32_t selector_for_user(uint32_t selector)
 	return 0;
 }
 
+/* Also after set_thread_area, which may have cleared the entry that a register still names. */
 void selectors_check(struct trap_frame *frame)
 {
 	uint32_t *const selectors[] = { &frame->gs, &frame->fs, &frame->es, &frame->ds };

@@ -67,6 +67,12 @@ static struct process *next_thread(const struct process *leader, const struct pr
 	return task ? task->process : NULL;
 }
 
+/* The tasks of a program, except one. */
+#define for_each_other(each, leader, one)                                                          \
+	for (struct process *each = next_thread(leader, NULL); each;                               \
+	     each = next_thread(leader, each))                                                     \
+		if (each != (one))
+
 void program_follow(struct process *child)
 {
 	child->leader = current->process->leader;
@@ -96,7 +102,8 @@ static void release_robust_lock(uint32_t address)
 	futex_owner_died(address);
 }
 
-/* `pending` is a lock that the task was just taking or releasing. */
+/* The list is the program's memory: it may be a circle, lead anywhere, or end in a page that is not
+ * there. `pending` is a lock that the task was just taking or releasing: it may be in the list. */
 static void release_robust_locks(uint32_t head)
 {
 	struct robust_list list;
@@ -117,6 +124,8 @@ static void release_robust_locks(uint32_t head)
 		release_robust_lock((list.pending & ROBUST_POINTER) + list.offset);
 }
 
+/* While the space is still there: gives up locks, and tells those that wait for the end of the task
+ * (CLONE_CHILD_CLEARTID). A child that borrows the memory leaves it to its parent. May sleep. */
 static void leave_user_memory(void)
 {
 	struct process *process = current->process;
@@ -149,10 +158,7 @@ static void kill_others(const struct process *leader)
 {
 	bool enabled CLEANUP(interrupts_leave) = interrupts_disable();
 
-	for (struct process *each = next_thread(leader, NULL); each;
-	     each = next_thread(leader, each)) {
-		if (each == current->process)
-			continue;
+	for_each_other(each, leader, current->process) {
 		pend(each, SIGNAL_BIT(SIGKILL));
 		sched_continue(each->task);
 	}
@@ -214,7 +220,7 @@ static int32_t end_task(int32_t status, bool all)
 
 /* ---- exec ---- */
 
-/* setitimer's timers outlive exec. */
+/* setitimer's timers outlive exec (execve(2)); those of timer_create do not. */
 static void move_alarm(struct process *to, struct process *from)
 {
 	if (timer_is_running(&from->alarm))
@@ -224,8 +230,10 @@ static void move_alarm(struct process *to, struct process *from)
 	memcpy(to->tick_timers, from->tick_timers, sizeof(to->tick_timers));
 }
 
-/* The current task becomes the leader, with its pid and its family; the old one follows, and ends.
- */
+/* The current task becomes the leader, with its pid and its family: to its parent and its children
+ * nothing has changed. Actions are copied, since the old leader has owned them. What was counted of
+ * followers comes along, but not their ticks: the old leader's own include them, and it follows,
+ * and ends. */
 static void become_leader(struct process *process, struct process *leader)
 {
 	int32_t pid = leader->task->pid;
@@ -255,7 +263,9 @@ static void become_leader(struct process *process, struct process *leader)
 	wait_wake(&leader->children);
 }
 
-/* Ends all other tasks of the current program, which is about to be replaced. */
+/* Ends all other tasks of the current program, which is about to be replaced. They end by SIGKILL
+ * on their way to user mode, so this waits for each of them; a leader that is not the caller waits
+ * as in end_task, and becomes a follower. -EINTR if the program ends meanwhile. */
 static int become_alone(void)
 {
 	struct process *process = current->process, *leader = process->leader;
@@ -281,8 +291,8 @@ static int become_alone(void)
 	return 0;
 }
 
-/* What prctl and clone were asked for, and exec ends. A kernel thread that waits for the end is not
- * to be sent a signal. */
+/* What prctl and clone were asked for, and exec ends: execve(2) has the list. A kernel thread that
+ * waits for the end is not to be sent a signal. */
 static void forget_for_exec(struct process *process)
 {
 	signal_timers_delete();
@@ -304,23 +314,22 @@ int32_t program_finish(int32_t status, bool all)
 
 /* ---- signals to the program ---- */
 
+/* Would the task take it at once? Not the one that only waits for its followers. */
 static bool takes_signal(const struct process *process, uint64_t bit)
 {
 	return (bit & (~process->signals.blocked | process->signals.awaited)) &&
 	       !(thread_of(process)->ending & ENDING_ITSELF);
 }
 
-/* All tasks stop, and all go on. The one that is chosen gets the signal itself. */
+/* A program stops as a whole: signal(7). All tasks stop, and all go on. The one that is chosen gets
+ * the signal itself. */
 static void stop_or_continue(const struct process *leader, const struct process *chosen, int signal)
 {
 	uint64_t bit = SIGNAL_BIT(signal);
 	bool stops = (bit & SIGNALS_STOP) && leader->signals.actions[signal - 1].handler == 0 &&
 		     !(chosen->signals.blocked & bit);
 
-	for (struct process *each = next_thread(leader, NULL); each;
-	     each = next_thread(leader, each)) {
-		if (each == chosen)
-			continue;
+	for_each_other(each, leader, chosen) {
 		if (stops && !(each->signals.blocked & bit))
 			pend(each, bit);
 		if (signal == SIGCONT) {
@@ -352,7 +361,8 @@ struct process *signal_receiver(struct process *process, int signal,
 	return chosen;
 }
 
-/* One that the leader was sent itself stays there. */
+/* Real-time signals that wait more than once go over one by one, in their order. One that the
+ * leader was sent itself stays there. */
 void signal_adopt(uint64_t set)
 {
 	struct process *process = current->process, *leader = process->leader;
@@ -374,6 +384,7 @@ void signal_adopt(uint64_t set)
 
 /* ---- calls ---- */
 
+/* Only the address is kept: the list is looked at when the task ends. */
 SYSCALL_DEFINE(311, sys_set_robust_list, "xd")
 {
 	if (frame->ecx != sizeof(struct robust_list))

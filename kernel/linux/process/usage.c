@@ -88,6 +88,7 @@ struct use use_of_task(const struct task *task)
 	return use;
 }
 
+/* Of a child that nobody waits for it is lost, as on Linux. */
 void usage_end(const struct use *ended)
 {
 	struct task_counts *sum = &current->process->children_counts;
@@ -97,6 +98,8 @@ void usage_end(const struct use *ended)
 	add_memory(sum, current->space);
 }
 
+/* Nothing is counted of a child that has stopped or goes on. What process_wait has added to a
+ * thread belongs to its program. */
 void usage_fetched(const struct wait_news *news)
 {
 	struct process *process = current->process, *leader = process->leader;

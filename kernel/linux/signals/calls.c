@@ -10,36 +10,30 @@
 #include "kernel/linux/signals/frame.h"
 #include "kernel/linux/signals/mask.h"
 #include "kernel/linux/time/user_time64.h"
+#include "kernel/process/syscall_clock.h"
 #include "kernel/task/time.h"
 
 /* ---- sending ---- */
 
-/* To one task, which is to be of this program: -ESRCH if it is another's by now, because pids are
- * used again. -EAGAIN without room for one more real-time signal. Linux's order: arguments, then
- * tasks. */
+/* To one task, which is to be of this program (0: of any): -ESRCH if it is another's by now,
+ * because pids are used again. -EAGAIN without room for one more real-time signal. Linux's order:
+ * arguments, then tasks. */
 static int kill_thread(int32_t group, int32_t pid, uint32_t signal)
 {
 	const struct process *process = process_find(pid);
 
-	if (group <= 0 || pid <= 0 || signal > SIGNALS)
+	if (group < 0 || pid <= 0 || signal > SIGNALS)
 		return -EINVAL;
-	if (process && process->leader->task->pid != group)
+	if (process && group && process->leader->task->pid != group)
 		return -ESRCH;
 	if (process && !signal_has_room(process, signal))
 		return -EAGAIN;
 	return kill_process(pid, signal, SI_TKILL);
 }
 
-/* Of whatever program the task is; negative pids reach kill_thread as they are, for -EINVAL. */
-SYSCALL_DEFINE(238, sys_tkill, "dd")
-{
-	const struct process *process = process_find(frame->ebx);
-
-	return kill_thread(process ? process->leader->task->pid : (int32_t)frame->ebx, frame->ebx,
-			   frame->ecx);
-}
-
-SYSCALL(270, sys_tgkill, "ddd", kill_thread(frame->ebx, frame->ecx, frame->edx))
+SYSCALL(238, sys_tkill, "dd", kill_thread(0, frame->ebx, frame->ecx))
+SYSCALL(270, sys_tgkill, "ddd",
+	frame->ebx ? kill_thread(frame->ebx, frame->ecx, frame->edx) : -EINVAL)
 
 /* The program supplies siginfo; with codes that only the kernel may use, to itself only. Signal 0
  * asks whether there is a receiver. The order of the checks is Linux's. */
@@ -104,30 +98,23 @@ SYSCALL_DEFINE(48, sys_signal, "dp")
 
 /* ---- masks ---- */
 
-/* `how` is SIG_BLOCK, SIG_UNBLOCK or SIG_SETMASK: 0, 1 or 2. */
-static int change_mask(uint32_t how, uint64_t set)
-{
-	uint64_t blocked = current->process->signals.blocked;
-
-	if (how > SIG_SETMASK)
-		return -EINVAL;
-	signal_block(how == SIG_BLOCK ? blocked | set : how == SIG_UNBLOCK ? blocked & ~set : set);
-	return 0;
-}
-
-/* The size is 4 or 8 bytes. Signals beyond it keep their state; without a set only the old mask is
- * told. As on Linux the mask has changed even if the old one cannot be copied. */
+/* `how`, in EBX, is SIG_BLOCK, SIG_UNBLOCK or SIG_SETMASK: 0, 1 or 2. The size is 4 or 8 bytes;
+ * signals beyond it keep their state. Without a set only the old mask is told. As on Linux the mask
+ * has changed even if the old one cannot be copied. */
 static int sigprocmask(const struct trap_frame *frame, uint32_t size)
 {
 	uint64_t old = current->process->signals.blocked, set = 0;
+	uint64_t beyond = size < SIGNAL_MASK_SIZE ? old & ~(uint64_t)UINT32_MAX : 0;
 
 	if (frame->ecx && copy_from_user(&set, frame->ecx, size) != 0)
 		return -EFAULT;
-	if (frame->ebx == SIG_SETMASK && size < SIGNAL_MASK_SIZE)
-		set |= old & ~(uint64_t)UINT32_MAX;
-	int error = frame->ecx ? change_mask(frame->ebx, set) : 0;
-
-	return error || !frame->edx ? error : give(frame->edx, &old, size);
+	if (frame->ecx && frame->ebx > SIG_SETMASK)
+		return -EINVAL;
+	if (frame->ecx)
+		signal_block(frame->ebx == SIG_BLOCK	 ? old | set
+			     : frame->ebx == SIG_UNBLOCK ? old & ~set
+							 : set | beyond);
+	return frame->edx ? give(frame->edx, &old, size) : 0;
 }
 
 SYSCALL(126, sys_sigprocmask, "dpp", sigprocmask(frame, sizeof(uint32_t)))
@@ -150,29 +137,24 @@ SYSCALL(176, sys_rt_sigpending, "pd", give_pending(frame->ebx, frame->ecx))
 
 /* Ends with -EINTR after a handler; a signal without a handler that does not end the program lets
  * it begin again. */
-SYSCALL_DEFINE(29, sys_pause, "")
-{
-	while (wait_any(NULL, 0, WAIT_FOREVER) == 0)
-		;
-	return -ERESTART_SLEEP;
-}
+SYSCALL(29, sys_pause, "", sleep_until(WAIT_FOREVER))
 
-static int suspend(struct trap_frame *frame, uint64_t blocked)
+static int suspend(uint64_t blocked)
 {
 	signal_suspend(blocked);
-	return sys_pause(frame);
+	return sleep_until(WAIT_FOREVER);
 }
 
 /* With the mask of the days of 32 signals in a register. */
 SYSCALL(72, sys_sigsuspend, "ddx",
-	suspend(frame, (current->process->signals.blocked & ~(uint64_t)UINT32_MAX) | frame->edx))
+	suspend((current->process->signals.blocked & ~(uint64_t)UINT32_MAX) | frame->edx))
 
 SYSCALL_DEFINE(179, sys_rt_sigsuspend, "pd")
 {
 	uint64_t mask;
 	int error = mask_from_user(&mask, frame->ebx, frame->ecx);
 
-	return error ?: suspend(frame, mask);
+	return error ?: suspend(mask);
 }
 
 int signal_accept(uint64_t set, struct signal_cause *cause)

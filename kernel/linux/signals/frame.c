@@ -130,12 +130,10 @@ static void save_registers(struct context *to, const struct trap_frame *frame)
 	memcpy(&to->edi, &frame->edi, GENERAL);
 	memcpy(&to->trap, &frame->vector, TRAP);
 	to->esp = frame->user_esp;
-	to->gs &= 0xffff;
-	to->fs &= 0xffff;
-	to->es &= 0xffff;
-	to->ds &= 0xffff;
-	to->cs &= 0xffff;
-	to->ss &= 0xffff;
+	uint32_t *const selectors[] = { &to->gs, &to->fs, &to->es, &to->ds, &to->cs, &to->ss };
+
+	for (unsigned i = 0; i < sizeof(selectors) / sizeof(selectors[0]); i++)
+		*selectors[i] &= 0xffff;
 }
 
 /* Makes the program continue in the handler, with its frame at esp and a unit that is clear. The

@@ -13,11 +13,12 @@
 #include "kernel/linux/signals/mask.h"
 #include "kernel/linux/files/calls.h"
 
+/* What a file has; SIGKILL and SIGSTOP are never in it. */
 struct signal_file {
 	uint64_t set;
 };
 
-/* struct signalfd_siginfo. */
+/* struct signalfd_siginfo, of 128 bytes: what the kernel does not know is 0. */
 struct signal_record {
 	uint32_t signal;
 	int32_t error, code, pid, user, file;
@@ -63,6 +64,7 @@ static int signal_read(struct file *file, struct buffer *to, uint64_t offset)
 	return error ? error : done;
 }
 
+/* Ready for the task that asks: another one may get another answer. */
 static uint32_t signal_poll(struct file *file, struct poll_table *table)
 {
 	uint64_t set = ((struct signal_file *)file->private)->set;
@@ -73,6 +75,7 @@ static uint32_t signal_poll(struct file *file, struct poll_table *table)
 	return current->process->signals.pending & set ? POLLIN : 0;
 }
 
+/* The last descriptor is closed. Signals that are pending stay so. */
 static void signal_release(struct file *file)
 {
 	pool_free(&pool, file->private);

@@ -87,7 +87,7 @@ SYSCALL_PAIR(71, sys_setregid, 204, sys_setregid32, "dd", set_users(frame, 2))
 SYSCALL_PAIR(164, sys_setresuid, 208, sys_setresuid32, "ddd", set_users(frame, 3))
 SYSCALL_PAIR(170, sys_setresgid, 210, sys_setresgid32, "ddd", set_users(frame, 3))
 
-/* The same three, at user addresses. */
+/* getresuid(2): the same three, at user addresses; what was given before a bad one stays. */
 static int give_users(const struct trap_frame *frame)
 {
 	const uint32_t root = 0;
@@ -194,7 +194,7 @@ SYSCALL_DEFINE(103, sys_syslog, "dpd")
 	return -EINVAL;
 }
 
-/* There is no swap space, and shared memory and buffers are not counted: these stay 0.
+/* sysinfo(2). There is no swap space, and shared memory and buffers are not counted: these stay 0.
  * Memory is in KiB, and one load stands for all three: the tasks that could run now. */
 SYSCALL_DEFINE(116, sys_sysinfo, "p")
 {
@@ -213,7 +213,8 @@ SYSCALL_DEFINE(116, sys_sysinfo, "p")
 	return give(frame->ebx, &system, sizeof(system));
 }
 
-/* The same bytes as /dev/urandom gives. It never waits. */
+/* getrandom(2): the same bytes as /dev/urandom gives. It never waits, also without GRND_NONBLOCK,
+ * because nothing here counts what is random. */
 SYSCALL_DEFINE(355, sys_getrandom, "pdx")
 {
 	struct buffer buffer = buffer_of_user(frame->ebx, frame->ecx);
@@ -227,18 +228,14 @@ SYSCALL_DEFINE(355, sys_getrandom, "pdx")
  * lesson 6 on, tasks, memory and the stack, which is fixed before. The others are not counted. */
 
 /* What the kernel has room for, whatever programs ask for: tables of descriptors, tasks and queued
- * signals have a fixed size. LIMIT_NOTHING: it does not count the resource. */
+ * signals have a fixed size. It does not count the other resources. */
 static uint32_t limit_most(uint32_t resource)
 {
-	switch (resource) {
-	case LIMIT_FILES:
-		return FILES_MAX;
-	case LIMIT_TASKS:
-		return TASK_LIMIT;
-	case LIMIT_QUEUED:
-		return QUEUED_MAX;
-	}
-	return LIMIT_NOTHING;
+	static const uint32_t fixed[LIMITS] = { [LIMIT_FILES] = FILES_MAX,
+						[LIMIT_TASKS] = TASK_LIMIT,
+						[LIMIT_QUEUED] = QUEUED_MAX };
+
+	return fixed[resource] ?: LIMIT_NOTHING;
 }
 
 /* The same limit, but no part of it is more than this. */
@@ -279,8 +276,8 @@ static int set_limit(struct files *files, uint32_t resource, const struct limit 
 	return 0;
 }
 
-/* Of the current program, whose threads share its limits. `most` is what stands for no limit.
- * -EINVAL, -EFAULT. */
+/* getrlimit(2): of the current program, whose threads share its limits. `most` is what stands for
+ * no limit: the first call that i386 had gave 31 bits, and ugetrlimit all. -EINVAL, -EFAULT. */
 static int get_limit(const struct trap_frame *frame, uint32_t most)
 {
 	if (frame->ebx >= LIMITS)
@@ -303,7 +300,8 @@ SYSCALL_DEFINE(75, sys_setrlimit, "dp")
 		   ?: set_limit(current->process->files, frame->ebx, &limit);
 }
 
-/* prlimit64's limits have 64 bits; no limit is all ones in both. */
+/* prlimit64's limits have 64 bits; no limit is all ones in both. More than 32 bits can say is none,
+ * since no resource of this machine has so much. */
 static uint64_t limit_wide(uint32_t limit)
 {
 	return limit == LIMIT_NOTHING ? UINT64_MAX : limit;
@@ -398,7 +396,7 @@ SYSCALL_DEFINE(136, sys_personality, "x")
 	return before;
 }
 
-/* There is one processor, on one node of memory. */
+/* getcpu(2): both words may be missing. There is one processor, on one node of memory. */
 SYSCALL_DEFINE(318, sys_getcpu, "pp")
 {
 	const uint32_t first = 0;

@@ -7,7 +7,9 @@
 #define TEXT_ORDER 5 /* 128 KiB: a line for each record of the ring */
 #define LINE	   160
 
-/* Records that were overwritten since the one before are only counted. */
+/* The text is made in one go when the file is read, and the recording goes on meanwhile: so the
+ * calls that read it are in the next one. Records that were overwritten since the one before are
+ * only counted. */
 static void trace_file_show(struct procfs_text *text, const struct task *task)
 {
 	uint32_t next = 0, lost = 0;
