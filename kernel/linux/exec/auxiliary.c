@@ -1,5 +1,7 @@
-/* The auxiliary vector's entries that Linux's C libraries read: the program headers, user and
- * group, sixteen random bytes. */
+/*
+ * The auxiliary vector's entries that Linux's C libraries read: the program headers, user and
+ * group, sixteen random bytes. getauxval(3); the core's own are in kernel/process/exec_stack.c.
+ */
 #include <cpuid.h>
 
 #include "fs/linux/devices.h"
@@ -11,7 +13,8 @@
 #define CLOCK_TICKS  100 /* in a second, as times() counts */
 #define RANDOM_WORDS 2
 
-/* Where the program headers are in memory; 0: nowhere. */
+/* Where the program headers are in memory: in the segment that loads their part of the file. ld.so
+ * and static position-independent programs find themselves by them. 0: nowhere. */
 static uint32_t headers_address(const struct elf_image *image)
 {
 	uint32_t phoff = image->header.phoff;
@@ -24,6 +27,7 @@ static uint32_t headers_address(const struct elf_image *image)
 	return 0;
 }
 
+/* EDX of CPUID's leaf 1 (Intel SDM volume 2), which Linux passes on as it is. */
 static uint32_t processor_features(void)
 {
 	uint32_t eax, ebx, ecx, edx;
@@ -32,6 +36,9 @@ static uint32_t processor_features(void)
 	return edx;
 }
 
+/* Strings and random bytes (for a stack protector's and pointer guard's secrets) go on the stack,
+ * and the entries have their addresses. Nobody is anything but root, and no program is more trusted
+ * than its caller (AT_SECURE). */
 void exec_tell_more(struct exec_stack *stack, const struct elf_image *image)
 {
 	static const char platform[] = "i686";

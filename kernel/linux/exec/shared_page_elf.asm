@@ -25,11 +25,14 @@ page:
 	dd program_headers - page, 0, 0
 	dw 52, 32, 2, 40, 0, 0		; sizes of headers, and their numbers
 
+; One segment to load, which is the page itself, and the dynamic section in it.
 program_headers:
 	dd 1, 0, SHARED_PAGE, SHARED_PAGE, 4096, 4096, 5, 4096
 	dd 2, dynamic - page, address(dynamic), address(dynamic), strings - dynamic, \
 		strings - dynamic, 4, 4
 
+; Where a dynamic linker finds the tables: pairs of a tag and an address, a size or an offset into
+; the strings.
 dynamic:
 	dd 4, address(hash)		; DT_HASH
 	dd 5, address(strings)		; DT_STRTAB
@@ -42,6 +45,7 @@ dynamic:
 	dd 0x6ffffffd, 2		; DT_VERDEFNUM
 	dd 0, 0
 
+; A symbol has its name by an offset into these; offset 0 is the empty one.
 strings:
 	db 0
 name_page:	db "linux-gate.so.1", 0
@@ -59,7 +63,7 @@ strings_end:
 
 	align 4, db 0
 symbols:
-	times 16 db 0
+	times 16 db 0			; symbol 0 is none
 global shared_page_call
 shared_page_call:			; what exercise 3.4 writes: filled in by shared_page_elf.c
 	symbol name_call, page, page, 1
@@ -82,6 +86,7 @@ hash:
 	dd %4 - strings, 0
 %endmacro
 
+; Flag 1 (VER_FLG_BASE) marks the library's own; the hashes are ELF's, of the names.
 defined:
 	version 1, 1, 0x0fcef091, name_page, 28
 	version 0, 2, 0x03ae75f5, name_version, 0
