@@ -29,9 +29,9 @@ BY_LESSON = 2_800  # of the core, added
 # entry says what came.
 #
 # The breadth (limit 6,500), by folder:
-#   8,482  kernel/linux  over 300 calls: files 1,294; sockets 1,152; processes 996; System V's
-#                        calls 860; memory 655; signals 632; terminals 613; time 595; poll and
-#                        epoll 574; futexes 383; the system 342; exec 301; definitions 85
+#   8,433  kernel/linux  over 300 calls: files 1,294; sockets 1,147; processes 986; System V's
+#                        calls 850; memory 655; signals 617; terminals 613; time 595; poll and
+#                        epoll 574; futexes 379; the system 337; exec 301; definitions 85
 #   1,074  fs/proc       what ps, top, free, lsof and glibc read
 #     152  fs/sys        what lsblk and iostat read
 #     788  fs/ram        files in memory
@@ -52,7 +52,7 @@ BY_LESSON = 2_800  # of the core, added
 #   1,205  fs/cache      pages and blocks
 #     503  others
 # The limit was set before there was any of it, for a half that only reads; that half has 3,400.
-STILL = {"breadth": 12_899, "storage": 15_863}
+STILL = {"breadth": 12_849, "storage": 15_863}
 BEGINNING, END = "<!-- make budget -->\n", "<!-- end of make budget -->\n"
 
 
