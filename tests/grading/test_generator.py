@@ -357,7 +357,7 @@ def test_no_hidden_test_or_mutant_in_a_tree(lesson) -> None:
     secret = {name for path in ROOT.glob("tests/**/hidden/*.py") for name in names_of_tests(path)}
     for path in (ROOT / "tests").glob("mutants/*.toml"):
         mutants = tomllib.loads(path.read_text())
-        secret |= {each["title"] for name, each in mutants.items() if name != "promises"}
+        secret |= {each["title"] for each in mutants.values() if "title" in each}
     words = set(re.findall(r"\w+", text))
     maybe = [name for name in secret - known if words.issuperset(re.findall(r"\w+", name))]
     assert not [name for name in maybe if " " not in name or name in text]
