@@ -67,10 +67,12 @@ void task_before_user(struct trap_frame *frame);
  * kernel/process decides what signals do. */
 extern void (*deliver_signals)(struct trap_frame *frame);
 
-/* Code of a kernel thread between these two keeps the processor, unless it sleeps. They nest. */
+/* Code of a kernel thread between these two keeps the processor, unless it sleeps. They nest. The
+ * interrupt of a tick looks at the count: the compiler may move no access to memory across it. */
 static inline void preempt_disable(void)
 {
 	current->schedule.preempt_count++;
+	__asm__ volatile("" : : : "memory");
 }
 
 void preempt_enable(void);

@@ -101,6 +101,7 @@ void preempt_enable(void)
 {
 	ASSERT(current->schedule.preempt_count > 0);
 	current->schedule.preempt_count--;
+	__asm__ volatile("" : : : "memory"); /* a tick from here on switches by itself */
 	preempt_check();
 }
 

@@ -79,6 +79,7 @@ def form(line: str) -> str:
     if not line.lstrip("| ").startswith(("memory:", "0x00", "0x0f", "probe")):
         line = re.sub(r"0x([0-9a-f]{4,})\b", number, line)
     line = re.sub(r"\b[0-9a-f]{8}\b", "~", line)
+    line = re.sub(r"^(Breakpoint \d+)\.\d+,", r"\1,", line)  # inlined, too: two places
     line = re.sub(r"\+0x[0-9a-f]+|\+ \d+|ds:0x\w+", "+~", line)
     line = re.sub(r"^#\d+ +(0x~ in )?", "#~ ", line)  # compilers inline other functions
     line = re.sub(r"kernel of \d+ bytes|\b\d+ of \d+ KiB free|\d+ kHz", "~", line)
