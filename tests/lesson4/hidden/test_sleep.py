@@ -141,7 +141,7 @@ def test_timers_in_timers(lab):
 # ---- sleep --------------------------------------------------------------------------------------
 
 
-@pytest.mark.exercise("4.3", points=2, gate=True)
+@pytest.mark.exercise("4.3", points=2)
 def test_alarms(lab):
     """Threads with sleeps of many lengths, 0 among them: each wakes in its order, not too early,
     and at most a tick late."""

@@ -127,7 +127,7 @@ def test_a_gap_that_is_filled(lab, length, area):
     recover(lab, [state(client, "an unsynced delete of a session before that")], (1, 2, 3))
 
 
-@pytest.mark.exercise("S9", points=2, gate=True, host=True)
+@pytest.mark.exercise("S9", points=2, host=True)
 @pytest.mark.parametrize("left", [0, 1, 3])
 def test_older_logs(lab, left):
     """Both areas were logs before. What is after the new one's end is of no account."""
