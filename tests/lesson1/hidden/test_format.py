@@ -31,7 +31,7 @@ DRIVER = ROOT / "tests/lesson1/host/format.c"
 PIPE_SIZE = 4096
 PIPE_SECONDS = 30
 TRIES = 100_000  # SEND_TRIES of drivers/console/serial.c
-LOOK = re.compile(rb"serial_read .*addr 0x0*5 ")  # at the line status
+LOOK = re.compile(rb"serial_read (?:.*addr 0x0*5 |\[0x0*5\])")  # at the line status; QEMU 7 and 11
 LINE_STATUS, RECEIVED = 0x3FD, 0x01
 
 
