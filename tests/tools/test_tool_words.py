@@ -7,6 +7,7 @@ import pytest
 
 from labs.bench.counting import interface_of
 from tests.disks.test_safe_together import LETTER
+from tests.lesson1.hidden.test_format import LOOK
 from tests.support.given_code import BLOCK
 
 LOADING = "qemu-system-i386: Could not load plugin /tmp/trial.so: "
@@ -46,3 +47,12 @@ def test_interface_of_plugins(said: str, version: int) -> None:
 )
 def test_letter_on_the_serial_line(line: str) -> None:
     assert LETTER.findall(f"{line}\n{line.replace('0x00', '0x01')}\n") == ["41"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"serial_read read addr 0x05 val 0x60", b"serial_read [0x05] -> 0x60"],
+    ids=["QEMU 10.0", "QEMU 11.1"],
+)
+def test_look_at_the_line_status(line: bytes) -> None:
+    assert len(LOOK.findall(line + b"\n" + line.replace(b"0x05", b"0x00") + b"\n")) == 1
