@@ -73,7 +73,7 @@ def test_every_mode(lab, mode):
             require_way(step, mode, READ_DMA_WIDE if lba >> 32 else READ_DMA)
 
 
-@pytest.mark.exercise("S2", points=2, gate=True, host=True)
+@pytest.mark.exercise("S2", points=2, host=True)
 def test_borders_of_64_kib(lab):
     """Pieces that cross a multiple of 64 KiB, end at one, and are 64 KiB from one to the next."""
     to_border = 65536 - FIRST
@@ -91,7 +91,7 @@ def test_borders_of_64_kib(lab):
             ata.require_written("hda", seed * 1000, count, seed)
 
 
-@pytest.mark.exercise("S2", points=1, gate=True, host=True)
+@pytest.mark.exercise("S2", points=1, host=True)
 def test_many_pieces(lab):
     """Memory that is nowhere contiguous."""
     random = Random(lab.seed)
@@ -321,7 +321,7 @@ def test_mode_changes_during_a_request(lab, before, after):
         step.require_commands(READ_DMA if after in DMA else READ_BLOCKS)
 
 
-@pytest.mark.exercise("S2", points=2, gate=True, once=True)
+@pytest.mark.exercise("S2", points=2, once=True)
 def test_load_in_qemu(lab, tmp_path):
     """Tasks write and verify, memory is scattered, while the mode changes and interrupts come that
     no drive has sent."""
