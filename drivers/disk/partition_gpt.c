@@ -80,9 +80,8 @@ static const char *read_gpt_header(struct block_device *drive, uint64_t lba, str
 	return NULL;
 }
 
-/* Reads the entries, into ENTRIES_LIMIT of them. Returns NULL, or what is wrong with them. */
-/* What is wrong with them, or NULL. The header was checked, so there is room for all of them, and
- * its checksum covers theirs. */
+/* Reads the entries, into ENTRIES_LIMIT of them. Returns NULL, or what is wrong with them. The
+ * header was checked, so there is room for all of them, and its checksum covers theirs. */
 static const char *read_gpt_entries(struct block_device *drive, const struct header *header,
 				    struct entry *entries)
 {

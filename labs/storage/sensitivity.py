@@ -18,12 +18,12 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from labs.storage.disk_model import (
-    FIT_TARGET_MS,
     HDD5400,
     SECTOR_BYTES,
     Disk,
     DiskParameters,
     Request,
+    fit_seek_root_ms,
 )
 from labs.storage.disk_model import replay as replayed
 from labs.storage.disks import FULL_READS, Experiment
@@ -68,22 +68,11 @@ def mean_ms(requests: Sequence[Request], reads: int, of: DiskParameters, sectors
     return replayed(requests, Disk(sectors, of=of)).total_ms / reads
 
 
-def fitted(of: DiskParameters, raw: Sequence[Request], reads: int, sectors: int) -> DiskParameters:
-    """The same drive with the seek curve that gives 14.78 ms for a raw read, within 0.02. The mean
-    is nearly linear in the root's factor, so a few secants find it."""
-    low, high = 10.0, 20.0
-    found = {b: mean_ms(raw, reads, replace(of, seek_root_ms=b), sectors) for b in (low, high)}
-    while abs(found[high] - FIT_TARGET_MS) > 0.02:
-        slope = (found[high] - found[low]) / (high - low)
-        low, high = high, high + (FIT_TARGET_MS - found[high]) / slope
-        found[high] = mean_ms(raw, reads, replace(of, seek_root_ms=high), sectors)
-    return replace(of, seek_root_ms=round(high, 3))
-
-
 def outcome(of: DiskParameters, requests: Requests, experiment: Experiment) -> dict[str, float]:
     """b, and how many times as long a read takes on ext3 as on ext4."""
     reads, sectors = experiment.reads, experiment.drive_bytes // SECTOR_BYTES
-    drive = fitted(of, requests["raw direct"], reads, sectors)
+    root_ms = fit_seek_root_ms(requests["raw direct"], of, sectors)
+    drive = replace(of, seek_root_ms=round(root_ms, 3))
     times = [mean_ms(requests[name], reads, drive, sectors) for name in ROWS[1:]]
     return {"seek_root_ms": drive.seek_root_ms, "ratio": round(times[0] / times[1], 4)}
 

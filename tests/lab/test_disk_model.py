@@ -182,7 +182,8 @@ def test_same_requests_cost_the_same():
 
 
 def test_refit_gives_the_constant():
-    assert disk_model.fit_seek_root_ms(reads=10_000) == pytest.approx(SEEK_ROOT_MS, rel=0.02)
+    fitted = disk_model.fit_seek_root_ms(disk_model.random_reads(10_000))
+    assert fitted == pytest.approx(SEEK_ROOT_MS, rel=0.02)
 
 
 def test_raw_read_of_a_sector_takes_as_long_as_measured():

@@ -297,6 +297,11 @@ class Family(Stage):
         count = int(milliseconds * 1e6 / INSTRUCTION_NS[self._lab.mode])
         yield Order(LOOP, {"ecx": count}, words="a loop of its own")
 
+    def compute_ticks(self, ticks: int) -> Played:
+        """Uses the processor for at least so many ticks, in pieces of 10 ms."""
+        for _ in range(ticks + 1):
+            yield from self.compute(10)
+
     def mix(self, rounds: int, direction: bool) -> Order:
         """Calculates in every register and flag: as it does now, alone, and with interrupts
         disabled, so that the kernel executes nothing."""

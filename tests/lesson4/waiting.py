@@ -39,6 +39,23 @@ class Waiters:
         return self.play.byte(self[index] + self.members["is_woken"])
 
 
+def hold_twice(play: Play, found: list[int], ticks: int) -> Callable[[int], Played]:
+    """A thread that disables pre-emption twice, begins one that says 2, is busy for so many ticks,
+    and says 1 and 3 after the first and the second preempt_enable."""
+
+    def hold(_argument: int) -> Played:
+        play.preempt_disable()
+        play.preempt_disable()
+        yield from play.begin(say(found), 2)
+        yield play.busy_ticks(ticks)
+        yield "preempt_enable"
+        found.append(1)
+        yield "preempt_enable"
+        found.append(3)
+
+    return hold
+
+
 def say(found: list[int]) -> Callable[[int], Played]:
     """A thread that says its argument."""
 

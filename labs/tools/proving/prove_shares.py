@@ -18,7 +18,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
@@ -26,7 +26,6 @@ from zlib import crc32
 
 from labs.tools.course.exercises import every_lesson, name_of, number_of, of_lesson
 from labs.tools.grading.grade import GradeError, build_reference
-from labs.tools.grading.graded_tree import open_tree
 from labs.tools.grading.lab_plan import Job
 from labs.tools.grading.test_run import (
     WORKERS,
@@ -45,7 +44,7 @@ from labs.tools.proving.prove_mutants import (
     DIRECTORY,
     Mutant,
     MutantError,
-    changed_files,
+    mutant_job,
     mutants_of,
 )
 
@@ -166,16 +165,7 @@ def tried(mutants: Sequence[Mutant], workers: int) -> dict[str, Known]:
 
 def job_of(mutant: Mutant, work: Path) -> Job:
     """Makes the mutant's tree, and the job for all tests of its exercise. Raises MutantError."""
-    tree = work / mutant.job_name
-    open_tree(mutant.lesson, changed_files(mutant), tree)
-    return Job(
-        name=mutant.name,
-        tree=str(tree),
-        exercise=mutant.exercise,
-        modes=(mutant.mode,),
-        seed=mutant.name,
-        thorough=False,
-    )
+    return replace(mutant_job(mutant, work), name=mutant.name, tests=(), thorough=False)
 
 
 def failed_by(jobs: Sequence[Job], results: Sequence[TestResult]) -> dict[str, dict[str, int]]:

@@ -366,8 +366,7 @@ def test_times_of_grandchildren(lab):
     with family_of(lab) as family:
 
         def grandchild():
-            for _ in range(ticks + 1):
-                yield from family.compute(10)
+            yield from family.compute_ticks(ticks)
             yield from family.leave()
 
         def child():

@@ -405,8 +405,7 @@ def test_times(lab):
     with family_of(lab) as family:
 
         def child():
-            for _ in range(ticks + 1):
-                yield from family.compute(10)
+            yield from family.compute_ticks(ticks)
             yield from family.leave()
 
         def main():

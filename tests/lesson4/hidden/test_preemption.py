@@ -26,7 +26,7 @@ from tests.lesson4.support import (
     YIELDED,
     fail,
 )
-from tests.lesson4.waiting import say
+from tests.lesson4.waiting import hold_twice, say
 from tests.support.met import Met
 
 SERVICE = re.compile(r"^pic[01]: .*isr=(\w+)", re.MULTILINE)
@@ -124,19 +124,9 @@ def test_preempt_count(lab):
     found: list[int] = []
     with played(lab) as play:
 
-        def hold(_argument: int):
-            play.preempt_disable()
-            play.preempt_disable()
-            yield from play.begin(say(found), 2)
-            yield play.busy_ticks(8)
-            yield "preempt_enable"
-            found.append(1)
-            yield "preempt_enable"
-            found.append(3)
-
         def main():
             yield from play.fast_clock()
-            yield from play.begin(hold)
+            yield from play.begin(hold_twice(play, found, 8))
             yield from play.await_ends()
 
         play.run(main())

@@ -13,7 +13,7 @@ import pytest
 from tests.lesson3.support import FRAME, USER_CODE
 from tests.lesson4.played import Play, Played, played
 from tests.lesson4.support import PREEMPTED, WORK_SIGNAL, changes
-from tests.lesson4.waiting import say
+from tests.lesson4.waiting import hold_twice, say
 from tests.support.standstill import in_service
 from tests.support.told import Usual, expect, fail, require, told
 
@@ -126,19 +126,9 @@ def test_keeping_the_processor(lab):
     found: list[int] = []
     with told(usually, "make hint EX=4.2"), played(lab) as play:
 
-        def hold(_argument: int):
-            play.preempt_disable()
-            play.preempt_disable()
-            yield from play.begin(say(found), 2)
-            yield play.busy_ticks(5)
-            yield "preempt_enable"
-            found.append(1)
-            yield "preempt_enable"
-            found.append(3)
-
         def main():
             yield from play.fast_clock()
-            yield from play.begin(hold)
+            yield from play.begin(hold_twice(play, found, 5))
             yield from play.await_ends()
 
         play.run(main())
