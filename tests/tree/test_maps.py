@@ -9,7 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from labs.tools.course.exercises import ExerciseError, lessons
+from labs.tools.course.exercises import (
+    STORAGE,
+    ExerciseError,
+    every_lesson,
+    name_of,
+    word_of,
+)
 from labs.tools.course.walk import report, walk_of
 from labs.tools.machine.bounded import run_within
 from tests.support.building import make
@@ -17,7 +23,7 @@ from tests.support.gdb_session import PRELUDE
 from tests.tree.test_handouts import ROOT, SECONDS, WITH_PROGRAMS
 
 pytestmark = pytest.mark.slow
-LESSONS = tuple(lessons())
+LESSONS = tuple(every_lesson())
 
 # All stops that are still to come are breakpoints, up to the next one with a condition, which is
 # set alone. The one that is reached must be the next; then it is a breakpoint no more.
@@ -57,21 +63,26 @@ for expected, stop in enumerate(stops):
 """
 
 
-def core_options(lesson: int) -> list[str]:
-    """The options of a machine with a lesson's kernel without the breadth: nothing of that stands
-    on the way."""
+def debugged(lesson: int, directory: Path) -> list[str]:
+    """The command that debugs a lesson's kernel without the breadth, of which nothing is in the
+    way; the storage lab's has it. `directory` is for a new disk."""
+    programs = ["--user", "build/user/bin"]
+    if lesson == STORAGE:
+        make("LESSON=storage", "image-direct", "user-programs", "build/host/lab-file")
+        disk = ["--root", str(directory / walk_of("storage").root)]
+        return ["labs.storage.run", "--gdb", "--build", "build/storage", *programs, *disk]
     make(f"LESSON={lesson}", "BREADTH=no", "image-disk", "image-grub", "image-direct")
-    options = ["--build", f"build/lesson{lesson}-core"]
-    return options + (["--user", "build/user/bin", "--core"] if lesson >= WITH_PROGRAMS else [])
+    options = [*programs, "--core"] if lesson >= WITH_PROGRAMS else []
+    return ["labs.tools.debugging.debug", "--build", f"build/lesson{lesson}-core", *options]
 
 
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_the_kernel_walks_as_the_map_says(lesson: int, tmp_path: Path) -> None:
-    walk = walk_of(str(lesson))
+    walk = walk_of(word_of(lesson))
     answer, file = tmp_path / "said.json", tmp_path / "probe.py"
     stops = json.dumps([vars(stop) for stop in walk.stops])
     file.write_text(PRELUDE.format(path=str(answer)) + FOLLOW.format(stops=stops) + "saw()\n")
-    command = [sys.executable, "-m", "labs.tools.debugging.debug", *core_options(lesson)]
+    command = [sys.executable, "-m", *debugged(lesson, tmp_path)]
     command += ["--boot", walk.boot, *(["--script", walk.script] if walk.script else [])]
     command += [*(["--command", walk.command] if walk.command else []), "--batch", str(file)]
     done = run_within(
@@ -80,7 +91,7 @@ def test_the_kernel_walks_as_the_map_says(lesson: int, tmp_path: Path) -> None:
     assert answer.exists(), done.stdout + done.stderr
     reached = json.loads(answer.read_text())["reached"]
     for number, (stop, (hit, name, path)) in enumerate(zip(walk.stops, reached, strict=False)):
-        place = f"labs/lesson{lesson}/map.toml, stop {number + 1}, {stop.path}:{stop.name}"
+        place = f"labs/{name_of(lesson)}/map.toml, stop {number + 1}, {stop.path}:{stop.name}"
         assert hit == [number], f"{place}: the kernel came to {path}:{name} instead, stop {hit}"
         if stop.path.endswith(".c"):
             assert (name, path.endswith(stop.path)) == (stop.name, True), f"{place}: {path}:{name}"
@@ -90,7 +101,7 @@ def test_the_kernel_walks_as_the_map_says(lesson: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_a_map_goes_down(lesson: int) -> None:
     """Its names are in its files; and no file is left and come back to, but on the way back."""
-    stops = walk_of(str(lesson)).stops
+    stops = walk_of(word_of(lesson)).stops
     for stop in stops:
         assert re.search(rf"\b{stop.name}\b", (ROOT / stop.path).read_text()), stop
         assert stop.sentence[-1] in ".?", stop
@@ -99,5 +110,6 @@ def test_a_map_goes_down(lesson: int) -> None:
 def test_make_map_prints_the_walk() -> None:
     text = report("3")
     assert "kernel/syscall/gate.asm:syscall_entry" in text
-    with pytest.raises(ExerciseError, match="there is no map of lesson 9; there are 1, 2, 3, 4"):
+    assert "make LESSON=storage run BOOT=direct ROOT=new.img CMD=" in report("storage")
+    with pytest.raises(ExerciseError, match="of lesson 9; there are 1, 2, 3, 4, 5, 6, storage"):
         report("9")
