@@ -43,6 +43,9 @@ help::
 	@echo "                                            lesson, graded three times, idle and busy"
 	@echo "                    ENVIRONMENTS=20         instead: this many exercises a lesson, graded in"
 	@echo "                                            twelve environments: variables, locales, folders"
+	@echo "                    GENERATED=6             instead: this many machine-made mutants an"
+	@echo "                                            exercise, of seed 2010 if none is named:"
+	@echo "                                            [SEED=2010] [EX=1.3]; the survivors' diffs"
 	@echo "  make mistakes   what a student reads after a usual mistake (tests/mistakes):"
 	@echo "                    LESSON=1 ONLY='1.2-*' [RENEW=yes]"
 	@echo "  make shares     which part of its exercise's hidden points a mutant keeps that all visible"
@@ -141,6 +144,10 @@ else ifdef ENVIRONMENTS
 prove: setup-test
 	@$(AS_CHILD) $(PYTHON) -m labs.tools.proving.prove_environments \
 		--count=$(call given,ENVIRONMENTS) $(SEED_OF_RUN) $(THE_LESSON) $(call option,ONLY,only)
+else ifdef GENERATED
+prove: setup-suite
+	@$(IN_MEMORY) $(AS_CHILD) $(PYTHON) -m labs.tools.proving.prove_generated \
+		--generated=$(call given,GENERATED) $(SEED_OF_RUN) $(THE_LESSON) $(call option,EX,exercise)
 else
 prove: setup-test
 	@$(IN_MEMORY) $(AS_CHILD) $(PYTHON) -m labs.tools.proving.prove $(THE_LESSON) \
@@ -190,7 +197,7 @@ AT_ONCE = -n $$(($$(nproc) * 2)) --maxprocesses=9 --dist worksteal
 IN_MEMORY = TMPDIR=$$(labs/tools/setup/temporary.sh)
 
 # The trees of a whole lesson have up to 3.3 GiB.
-prove: export MEMORY_NEEDED := $(if $(SAMPLE)$(ONLY)$(CHANGED)$(REPEAT),,$(shell echo $$((5 << 20))))
+prove: export MEMORY_NEEDED := $(if $(SAMPLE)$(ONLY)$(CHANGED)$(REPEAT)$(GENERATED),,$(shell echo $$((5 << 20))))
 
 # Tests start hundreds of Pythons: here alone they keep bytecode, in folders that git ignores.
 test test-fast prove mistakes shares: export PYTHONDONTWRITEBYTECODE :=

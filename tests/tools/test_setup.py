@@ -32,6 +32,7 @@ def ready(machine: FakeMachine) -> FakeMachine:
 
 
 INSTALL = "apt-get install -y --no-install-recommends --no-remove"
+OF_SUITE = "pip labs/tools/setup/requirements-suite.txt"
 
 # ---- setup.sh: packages -------------------------------------------------------------------------
 
@@ -75,13 +76,31 @@ def test_only_the_suite_has_a_browser(machine: FakeMachine) -> None:
     assert machine.calls() == ["pip labs/tools/setup/requirements.txt"]
     failing = machine.flag("fail-install")
     done = machine.run("setup.sh", "suite")
-    assert (done.returncode, machine.calls()) == (0, ["apt-get update", f"{INSTALL} chromium"])
+    asked = [OF_SUITE, "apt-get update", f"{INSTALL} chromium"]
+    assert (done.returncode, machine.calls()) == (0, asked)
     assert "without chromium: make test skips what needs it, and says so" in done.stderr
     assert machine.run("setup.sh", "suite").stderr == ""
     failing.unlink()
     (machine.tree / "build/setup-suite").unlink()
     assert machine.run("setup.sh", "suite").returncode == 0
     assert machine.calls() == ["apt-get update", f"{INSTALL} chromium"]
+
+
+def test_packages_of_the_suite_may_be_missing(ready: FakeMachine) -> None:
+    """They are asked for each time, until they are there; a changed list asks again."""
+    failing = ready.flag("fail-pip")
+    for _ in range(2):
+        done = ready.run("setup.sh", "suite")
+        assert (done.returncode, ready.calls()) == (0, [OF_SUITE])
+        assert "requirements-suite.txt: make test skips what needs it" in done.stderr
+    failing.unlink()
+    assert ready.run("setup.sh", "suite").stderr == ""
+    assert ready.calls() == [OF_SUITE]
+    assert (ready.run("setup.sh", "suite").stderr, ready.calls()) == ("", [])
+    with (ready.tree / "labs/tools/setup/requirements-suite.txt").open("a") as file:
+        file.write("# another version\n")
+    assert ready.run("setup.sh", "test").stderr == ""
+    assert (ready.run("setup.sh", "suite").stderr, ready.calls()) == ("", [OF_SUITE])
 
 
 def test_bare_machine(machine: FakeMachine) -> None:
@@ -351,9 +370,9 @@ def test_two_at_once(machine: FakeMachine) -> None:
 # ---- the lists ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["requirements-run.txt", "requirements.txt"])
+@pytest.mark.parametrize("name", ["-run", "-suite", ""])
 def test_every_package_is_pinned(name: str) -> None:
-    for line in (TOOLS / name).read_text().splitlines():
+    for line in (TOOLS / f"requirements{name}.txt").read_text().splitlines():
         assert re.fullmatch(r"|#.*|-r requirements-run.txt|[\w.-]+==[\w.]+", line), line
 
 

@@ -6,7 +6,7 @@ nothing but the planned order and what came of each test.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 HANGS_ALLOWED = 2
@@ -22,9 +22,11 @@ IN_NO_TIME = {"processor": 0.0, "real": 0.0}
 class Course:
     """What has come so far of a group: the tests of one job and one exercise, in order. thorough:
     tests after gates that have all failed are run all the same, although they cannot change the
-    score. gates: of each test that is one, whether it passed at any clock rate."""
+    score. brief: none is run after the first that fails. gates: of each test that is one, whether
+    it passed at any clock rate."""
 
     thorough: bool = True
+    brief: bool = False
     gates: dict[str, bool] = field(default_factory=dict)
     failed: set[str] = field(default_factory=set)
     hangs: int = 0
@@ -39,6 +41,8 @@ class Course:
             return f"not run: the kernel did not end in {HANGS_ALLOWED} runs before"
         if self.processor > PROCESSOR_SECONDS or self.real > REAL_SECONDS:
             return "not run: the tests before it have taken all the time that an exercise has"
+        if self.brief and self.failed:
+            return "not run: a test before it has failed"
         if test in self.failed:
             return "not run: it failed at the other clock rate"
         return ""
@@ -64,17 +68,20 @@ def is_open(gates: Mapping[str, bool]) -> bool:
 
 
 def settled(
-    planned: list[dict], records: list[dict], thorough: set[str]
+    planned: list[dict],
+    records: list[dict],
+    thorough: Collection[str],
+    brief: Collection[str] = (),
 ) -> tuple[list[dict], list[dict]]:
     """The record of each planned test as they would be had each group been run in order by one
-    process, and the planned tests that it would have run and that have not been. thorough: the
-    names of the jobs that are."""
+    process, and the planned tests that it would have run and that have not been. thorough, brief:
+    the names of the jobs that are."""
     ran = {place(each): each for each in records if each["ran"]}
     courses: dict[tuple[str, str], Course] = {}
     known, missing = [], []
     for item in planned:
         group = (item["job"], item["exercise"])
-        course = courses.setdefault(group, Course(item["job"] in thorough))
+        course = courses.setdefault(group, Course(item["job"] in thorough, item["job"] in brief))
         if words := course.why_not(item["test"], item["gate"]):
             record = not_run(item, words)
         elif not (record := ran.get(place(item))):

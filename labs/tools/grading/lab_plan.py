@@ -48,12 +48,13 @@ class Job:
 
     name: in the report. tree: the tree under test. boxed: what it holds is a student's, and is
     built and run in the sandbox. exercise: only the tests of this one. tests: only these (nodes
-    without parameters, or directories with a slash at the end). modes: only these. seed: what
-    tests make their questions from. thorough: tests are run that cannot change the score,
-    since all gates of the exercise have failed. note: a file that keeps the last machine's Config.
-    core: the kernel is built without the breadth. handed_in: where the measurement and the answers
-    are, if not in the tree. kernel: the lesson of the kernel, if not that of the tests. machines:
-    only tests that need a machine. no_once: without the tests that run at one clock rate.
+    without parameters, or directories with a slash at the end). modes: only these. seed: what tests
+    make their questions from. thorough: tests are run that cannot change the score, since all gates
+    of the exercise have failed. brief: none is run after the first that fails. note: a file that
+    keeps the last machine's Config. core: the kernel is built without the breadth. handed_in: where
+    the measurement and the answers are, if not in the tree. kernel: the lesson of the kernel, if
+    not that of the tests. machines: only tests that need a machine. no_once: without the tests that
+    run at one clock rate.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Job:
     kernel: int = 0
     machines: bool = False
     no_once: bool = False
+    brief: bool = False
 
     def wants(self, exercise: str, test: str) -> bool:
         """Whether a test is part of this job."""
@@ -233,7 +235,7 @@ class Plan:
     def _course(self, item: Item) -> Course:
         """What has come of an item's group in this process."""
         job = next(job for job in self._jobs if job.name == item.job)
-        return self._courses.setdefault(item.group, Course(job.thorough))
+        return self._courses.setdefault(item.group, Course(job.thorough, job.brief))
 
     def lab_of(self, request, scratch: Path) -> Lab:
         """The lab of a test."""

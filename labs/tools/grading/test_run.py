@@ -78,16 +78,17 @@ def run_tests(
     What should have run and did not (a process died, and took its results along) is run once more,
     by one process. is_told: says on stderr how far it is, if it takes long."""
     thorough = {job.name for job in jobs if job.thorough}
+    brief = {job.name for job in jobs if job.brief}
     with tempfile.TemporaryDirectory(prefix="grade-") as name:
         run = Run(Path(name), paths, is_told)
         write_lines(run.plan, map(asdict, jobs))
         records = run.pytest("first", spread(workers))
         planned = read_lines(planned_file(run.directory / "first"))
-        known, missing = settled(planned, records, thorough)
+        known, missing = settled(planned, records, thorough, brief)
         if missing:
             write_lines(run.directory / "only", missing)
             records += run.pytest("second", ["-n1", f"--only={run.directory / 'only'}"])
-            known, missing = settled(planned, records, thorough)
+            known, missing = settled(planned, records, thorough, brief)
     return results_of(planned, known)
 
 

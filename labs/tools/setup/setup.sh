@@ -146,6 +146,7 @@ stamp_machine() {
 stamp_environment() {
 	local lists=("$PWD/$tools/requirements-run.txt")
 	[ "$1" = run ] || lists+=("$PWD/$tools/requirements.txt")
+	[ "$1" != suite ] || lists=("$PWD/$tools/requirements-suite.txt")
 	sha256sum "${lists[@]}" >".venv/ready-$1"
 }
 
@@ -265,6 +266,11 @@ compile_environment() {
 		>>"$log" 2>&1 9>&- || true
 }
 
+pip_install() {
+	PIP_USER=0 .venv/bin/python -I -m pip install --disable-pip-version-check --no-input \
+		--no-compile --quiet "$@" >>"$log" 2>&1 9>&-
+}
+
 # A .venv without a good stamp was not finished, was moved, or has other versions: it is made again.
 # Only what `run` needs may stay when `test` adds to it.
 make_environment() {
@@ -278,12 +284,21 @@ make_environment() {
 	fi
 	rm -f .venv/ready-*
 	say "installing Python packages into .venv, for make $1"
-	PIP_USER=0 .venv/bin/python -I -m pip install --disable-pip-version-check --no-input \
-		--no-compile --quiet -r "$tools/$list" >>"$log" 2>&1 9>&- ||
+	pip_install -r "$tools/$list" ||
 		give_up 1 "pip could not install $tools/$list; is there a network? Run it again"
 	compile_environment
 	[ "$1" = run ] || stamp_environment test
 	stamp_environment run
+}
+
+# What only the suite needs may be missing.
+add_for_suite() {
+	if pip_install --no-deps -r "$tools/requirements-suite.txt"; then
+		stamp_environment suite
+	else
+		say "pip could not install $tools/requirements-suite.txt: make test skips" \
+			"what needs it"
+	fi
 }
 
 # ---- the three uses ---------------------------------------------------------------------------
@@ -338,9 +353,11 @@ prepare() {
 # Once; whether a package was there is not asked again until these files change.
 prepare_suite() {
 	prepare test
-	! holds build/setup-suite || return 0
+	environment_ready suite && holds build/setup-suite && return
 	lock
 	: >"$log"
+	environment_ready suite || add_for_suite
+	holds build/setup-suite && return
 	install_for_suite
 	stamp_machine suite
 }
