@@ -204,9 +204,7 @@ class Ata:
         step.require_contents(seed, lba, count, f"{name} does not have what was written")
         for at in (lba + count, *([lba - 1] if lba else [])):
             step = self.do(f"peek {number} {at} 1")
-            step.require_contents(
-                number, at, 1, f"{name} has something else beside what was written"
-            )
+            step.require_contents(number, at, 1, f"{name} has something besides what was written")
 
 
 @contextmanager

@@ -385,7 +385,7 @@ def is_in_log(write: Write, layout: Layout) -> bool:
 
 
 def check_checkpoints(session: Session, layout: Layout) -> int:
-    """Of a session that does not close the journal: whoever frees the log says where it begins now,
+    """Of a session that does not close the journal: freeing the log says where it begins now,
     and that is flushed before the log is overwritten. Returns how many checkpoints there were."""
     count, has_log, is_flushed = 0, False, True
     for index, write in enumerate(session.writes):

@@ -1,5 +1,5 @@
 """Exercise S6 from outside: the calls of user/seekrw.c come here (tests/storage/host/seekrw.c), to
-a computer that counts what each of them costs. Its clock stands still unless something is called.
+a computer that counts what each of them costs. Its clock stops unless something is called.
 """
 
 from __future__ import annotations

@@ -353,7 +353,7 @@ def require_clean(image: Path) -> None:
 
 
 def require_counts(image: Path) -> None:
-    """The superblock's free blocks are those of all groups: e2fsck mends that without a word."""
+    """The superblock's free blocks are those of all groups: e2fsck repairs that silently."""
     lines = run_tool("dumpe2fs", str(image)).splitlines()
     (total,) = (int(line.split()[-1]) for line in lines if line.startswith("Free blocks:"))
     groups = [int(line.split()[0]) for line in lines if re.match(r"  \d+ free blocks,", line)]
@@ -374,7 +374,7 @@ def write_program(lab: Lab) -> Path:
 
 
 def require_orphans_only(image: Path, where: str) -> list[str]:
-    """After the journal e2fsck mends nothing but the list of orphans; then nothing is left to do.
+    """After the journal e2fsck repairs nothing but the list of orphans; then nothing is left to do.
     Returns what it says of them."""
     command = ["timeout", "60", "e2fsck", "-fy", str(image)]
     done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, check=False)

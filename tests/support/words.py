@@ -29,8 +29,14 @@ SEEN = (
     *("boot/*", "drivers/*", "fs/*", "kernel/*", "mm/*", "user/*"),
     *("labs/*.c", "labs/*.h", "labs/*.asm", "labs/*.py", "labs/*.sh", "labs/*.mk", "Makefile"),
     *("tests/lesson*/visible/*", "tests/lesson*/*.py", "tests/lesson*/host/*"),
+    *(
+        "tests/lesson*/hidden/*",
+        "tests/storage/hidden/*",
+        "tests/storage/visible/*",
+        "tests/storage/*.py",
+    ),
 )
-NOT_SEEN = ("*/hidden/*", "*.o", "*.bin")
+NOT_SEEN = ("*.o", "*.bin")
 
 
 @dataclass(frozen=True)

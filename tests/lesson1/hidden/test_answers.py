@@ -36,5 +36,5 @@ def loads(lab):
 @pytest.mark.exercise("1.A", points=5, host=True)
 @pytest.mark.parametrize("number", NUMBERS)
 def test_answer(lab, number):
-    """The answer is right."""
+    """The answer to an open question: it names what the question asks for."""
     is_right(lab, number, {"1": checksum, "2": loads})

@@ -54,7 +54,8 @@ def description(guest: Guest, address: int) -> str:
 
 @pytest.mark.exercise("1.6", points=3)
 def test_every_function(lab):
-    """First and last byte of functions, the first and the last one among them, and some between."""
+    """First and last byte of a function: both belong to it, also in the first and in the last
+    function of the table."""
     with prepared(lab) as (guest, code, random):
         chosen = {0, 1, len(code.starts) - 2, len(code.starts) - 1}
         chosen |= set(random.sample(range(len(code.starts)), 16))
@@ -70,7 +71,8 @@ def test_every_function(lab):
 
 @pytest.mark.exercise("1.6", points=2)
 def test_no_function(lab):
-    """Before the code, behind it, in data, and nowhere; while the code itself has names."""
+    """Addresses outside the code (before it, after it, in data): they have no function. Addresses
+    in the code have one."""
     with prepared(lab) as (guest, code, random):
         require_start(guest, code.start, code.start)
         data = guest.address("boot_info") + random.randrange(64)
@@ -82,7 +84,8 @@ def test_no_function(lab):
 
 @pytest.mark.exercise("1.6", points=2)
 def test_tables_of_any_length(lab):
-    """No symbols at all, as in the kernel's first link; one; two; some; code before the first."""
+    """Symbol tables of any length: none as in the kernel's first link, one symbol, two, several,
+    and code before the first symbol."""
     with prepared(lab) as (guest, code, random):
         count = guest.address("symbol_count")
         all_symbols = guest.read_word(count)
@@ -101,7 +104,7 @@ def test_tables_of_any_length(lab):
 
 @pytest.mark.exercise("1.6", points=1)
 def test_looking_at_all_takes_too_long(lab):
-    """The first function, the last one, and one in the middle."""
+    """The cost of a lookup: a binary search, wherever in the table the function is."""
     with prepared(lab) as (guest, code, _):
         for index in (0, len(code.starts) // 2, len(code.starts) - 1):
             is_slow = is_longer(guest, STEPS, "symbol_start", code.starts[index])
@@ -116,9 +119,9 @@ def test_looking_at_all_takes_too_long(lab):
 
 @pytest.mark.exercise("1.6", points=2)
 def test_chains(lab):
-    """Some frames with gaps between them, or none. A return address may be where the next function
-    begins: the call before it is the last instruction of one that does not come back. It may be
-    garbage, too."""
+    """Chains of frames, with gaps between them: each return address is printed in order. A return
+    address may be where the next function begins, because the call before it is the last
+    instruction of a function that does not return. It may be garbage, too."""
     with prepared(lab) as (guest, code, random):
         for length in (1, 2, random.randint(4, 12)):
             gaps = [4, *(random.randrange(8, 256, 4) for _ in range(length - 1))]
@@ -136,7 +139,8 @@ def test_chains(lab):
 
 @pytest.mark.exercise("1.6", points=6)
 def test_chain_ends_in_garbage(lab):
-    """Not aligned, below and above the stack, not mapped: the frame before is the last one."""
+    """A saved EBP that is not aligned, outside the stack or not mapped: the frame before it is the
+    last one."""
     with prepared(lab) as (guest, code, _):
         bottom, top = guest.address("boot_stack"), guest.address("boot_stack_top")
         frame = bottom + FIRST_FRAME
@@ -152,7 +156,7 @@ def test_chain_ends_in_garbage(lab):
 
 @pytest.mark.exercise("1.6", points=1)
 def test_ends_of_the_stack(lab):
-    """The lowest and the highest frame that there can be."""
+    """The lowest and the highest frame that fits on the stack: both are printed."""
     with prepared(lab) as (guest, code, _):
         lowest = guest.address("boot_stack")
         highest = guest.address("boot_stack_top") - FRAME_SIZE
@@ -167,7 +171,7 @@ def test_ends_of_the_stack(lab):
 
 @pytest.mark.exercise("1.6", points=3)
 def test_another_stack(lab):
-    """While another stack is in use, frames are in that one, to its ends, and nowhere else."""
+    """A backtrace on another stack: frames are on that stack, up to its ends, and nowhere else."""
     with prepared(lab) as (guest, code, _):
         boot, address = guest.address("boot_stack") + FIRST_FRAME, code.starts[3] + 1
         highest = OTHER_STACK + OTHER_SIZE - FRAME_SIZE
@@ -185,7 +189,7 @@ def test_another_stack(lab):
 
 @pytest.mark.exercise("1.6", points=2)
 def test_loops(lab):
-    """A frame that is its own caller, and two that are each other's: callers lie higher."""
+    """A chain that loops: it ends, because a caller's frame is at a higher address."""
     with prepared(lab) as (guest, code, _):
         first = guest.address("boot_stack") + FIRST_FRAME
         second, returns = first + 64, [code.starts[3] + 1, code.starts[4] + 1]
@@ -198,7 +202,7 @@ def test_loops(lab):
 
 @pytest.mark.exercise("1.6", points=1)
 def test_at_most_32_frames(lab):
-    """A recursion without end has filled the stack."""
+    """A recursion without end: at most 32 frames are printed."""
     with prepared(lab) as (guest, code, random):
         first = guest.address("boot_stack") + FIRST_FRAME
         returns = [random.randrange(code.start + 1, code.end) for _ in range(100)]
@@ -209,7 +213,7 @@ def test_at_most_32_frames(lab):
 
 @pytest.mark.exercise("1.6", points=2)
 def test_panic_from_our_own_loader(lab):
-    """A panic asked for by a script, after a boot from the disk: the same frames as in memory."""
+    """A panic after a boot from the disk: the backtrace has the frames that are in memory."""
     code = Code(lab.build(KERNEL))
     with stopped(lab, "backtrace", script="memory; panic", boot="disk") as guest:
         returns = walk(guest, guest.read_word(guest.registers()["esp"] + 4))

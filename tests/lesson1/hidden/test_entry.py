@@ -21,7 +21,7 @@ FIRST_STEPS = 4  # instructions, of which one disables interrupts
 
 
 def physical(guest: Guest, place: str) -> int:
-    """Where a symbol lies while paging is off."""
+    """Where a symbol is while paging is off."""
     return guest.address(place) - KERNEL_BASE
 
 
@@ -37,7 +37,7 @@ def entered(lab, flags: int = 0x2, **fields: object) -> Iterator[tuple[Guest, Ra
 
 def fill_bss(guest: Guest) -> tuple[bytes, bytes]:
     """Fills the BSS with junk, and what is on both sides of it: the end of the symbol table, and
-    what follows. Returns the guards before and behind it."""
+    what follows. Returns the guards before and after it."""
     start, end = physical(guest, "bss_start"), physical(guest, "bss_end")
     guest.write(start - GUARD, JUNK * (GUARD + end - start + GUARD))
     return JUNK * GUARD, JUNK * GUARD
@@ -54,8 +54,8 @@ def require_clear(guest: Guest, guards: tuple[bytes, bytes]) -> None:
     assert not dirty, (
         f"{len(dirty)} bytes of {len(content)} are not zero, the first at {dirty[0]:#x}"
     )
-    assert guest.read(start - GUARD, GUARD) == guards[0], "what lies before the BSS was changed"
-    assert guest.read(end, GUARD) == guards[1], "what lies behind the BSS was changed"
+    assert guest.read(start - GUARD, GUARD) == guards[0], "memory before the BSS was changed"
+    assert guest.read(end, GUARD) == guards[1], "memory after the BSS was changed"
 
 
 def stack_in_use(guest: Guest) -> tuple[int, int]:
@@ -66,7 +66,7 @@ def stack_in_use(guest: Guest) -> tuple[int, int]:
 
 @pytest.mark.exercise("1.2", points=2)
 def test_bss_is_zero(lab):
-    """The loader left junk where the BSS is."""
+    """The BSS after a loader that left junk there: every byte is 0."""
     with entered(lab) as (guest, _):
         guards = fill_bss(guest)
         guest.run_to("kmain")
@@ -76,7 +76,7 @@ def test_bss_is_zero(lab):
 @pytest.mark.exercise("1.2", points=2, host=True)
 @pytest.mark.parametrize("tail", [1, 2, 3])
 def test_bss_of_any_length(lab, tail):
-    """The length is not a multiple of four; the byte behind the last one is somebody's."""
+    """A BSS whose length is not a multiple of four: the byte after its last one keeps its value."""
     kernel = relink(lab, edits=[(r"bss_end = \.;", TAIL.format(tail))])
     with entered(lab, kernel=kernel) as (guest, _):
         guards = fill_bss(guest)
@@ -86,7 +86,7 @@ def test_bss_of_any_length(lab, tail):
 
 @pytest.mark.exercise("1.2", points=1, host=True)
 def test_bss_of_no_bytes(lab):
-    """It begins where it ends: a count of 0 is none at all, not 2^32."""
+    """An empty BSS: nothing is cleared. A count of 0 is not 2^32."""
     moved = [(r"bss_start = \.;", ""), (r"bss_end = \.;", "bss_end = .; bss_start = .;")]
     with entered(lab, kernel=relink(lab, edits=moved)) as (guest, _):
         guards = fill_bss(guest)
@@ -96,7 +96,8 @@ def test_bss_of_no_bytes(lab):
 
 @pytest.mark.exercise("1.2", points=2)
 def test_direction_flag(lab):
-    """A loader may leave the direction flag set. C expects it clear, and so does clearing."""
+    """A loader that leaves the direction flag set: clearing goes upwards, and C begins with the
+    flag clear."""
     with entered(lab, flags=0x2 | DIRECTION) as (guest, _):
         guards = fill_bss(guest)
         guest.run_to("kmain")
@@ -106,7 +107,7 @@ def test_direction_flag(lab):
 
 @pytest.mark.exercise("1.2", points=1)
 def test_interrupts_are_off(lab):
-    """Even when a loader left them on."""
+    """A loader that leaves interrupts enabled: kmain begins with interrupts disabled."""
     with entered(lab) as (guest, _):
         for port in INTERRUPT_MASKS:
             guest.out8(port, 0xFF)
@@ -122,7 +123,7 @@ def test_interrupts_are_off(lab):
 
 @pytest.mark.exercise("1.2", points=2)
 def test_any_arguments(lab):
-    """Whatever the loader gives arrives, be it right or not."""
+    """EAX and EBX from the loader: kmain gets both unchanged, right or wrong."""
     with entered(lab) as (guest, random):
         magic, information = random.getrandbits(32), random.getrandbits(32)
         guest.set(eax=magic, ebx=information)
@@ -137,7 +138,8 @@ def test_any_arguments(lab):
 
 @pytest.mark.exercise("1.2", points=2)
 def test_stack(lab):
-    """kmain has all of the boot stack, 16-byte aligned before the call pushed."""
+    """The stack at kmain: all of the boot stack is free, and ESP is 16-byte aligned before the
+    call."""
     with entered(lab) as (guest, _):
         guest.run_to("kmain")
         stack, top = guest.registers()["esp"], guest.address("boot_stack_top")
@@ -148,7 +150,7 @@ def test_stack(lab):
 
 @pytest.mark.exercise("1.2", points=1)
 def test_frames_end_here(lab):
-    """EBP is zero: a backtrace stops."""
+    """EBP at kmain: it is 0, so that a backtrace ends there."""
     with entered(lab) as (guest, _):
         guest.run_to("kmain")
         assert guest.registers()["ebp"] == 0, "EBP is not zero at kmain"

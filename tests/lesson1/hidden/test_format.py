@@ -37,7 +37,8 @@ LINE_STATUS, RECEIVED = 0x3FD, 0x01
 
 @pytest.mark.exercise("1.3", points=3)
 def test_random_conversions(lab):
-    """Any letter with any flags, width, precision and length."""
+    """Random conversions with flags, width, precision and length: the text is that of C's
+    printf."""
     random = Random(lab.seed)
     with stopped(lab, "kmain") as guest:
         for _ in range(60):
@@ -47,7 +48,7 @@ def test_random_conversions(lab):
 
 @pytest.mark.exercise("1.3", points=2)
 def test_smallest_and_largest(lab):
-    """The smallest number of each size has no positive twin."""
+    """The smallest and the largest number of each size: the smallest has no positive twin."""
     with stopped(lab, "kmain") as guest:
         for length, bits in LENGTHS.items():
             borders = (1 << (bits - 1), (1 << (bits - 1)) - 1, (1 << bits) - 1)
@@ -58,7 +59,8 @@ def test_smallest_and_largest(lab):
 
 @pytest.mark.exercise("1.3", points=2)
 def test_64_bits(lab):
-    """Numbers that need more than one division, and some whose lower word is 0."""
+    """64-bit numbers: the digits are right when one division is not enough, and when the lower word
+    is 0."""
     random = Random(lab.seed)
     with stopped(lab, "kmain") as guest:
         for letter in "duxXo":
@@ -72,7 +74,7 @@ def test_64_bits(lab):
 
 @pytest.mark.exercise("1.3", points=1, host=True)
 def test_room_for_the_digits(lab):
-    """The longest numbers of each base, on this computer: nothing beyond a buffer is written."""
+    """The longest numbers of each base: nothing is written outside the buffer of digits."""
     random = Random(lab.seed)
     program = lab.host(SOURCES, [DRIVER], "format")
     flags, widths = ("", "#", "0"), (None, 23, 70)
@@ -96,7 +98,7 @@ def test_room_for_the_digits(lab):
 
 @pytest.mark.exercise("1.3", points=2)
 def test_zero(lab):
-    """Nought is one digit, without a prefix; none at all with precision 0."""
+    """The number 0: one digit without a prefix, and no digit with precision 0."""
     with stopped(lab, "kmain") as guest:
         for letter in "diuxXo":
             variants = [Conversion(letter), Conversion(letter, width=4), Conversion(letter, "0", 4)]
@@ -109,7 +111,7 @@ def test_zero(lab):
 
 @pytest.mark.exercise("1.3", points=2)
 def test_flags(lab):
-    """Sign or base first, then zeros; '-' and a precision make '0' mean nothing."""
+    """Flags: the sign or prefix comes first, then zeros; '-' and a precision disable '0'."""
     random = Random(lab.seed)
     with stopped(lab, "kmain") as guest:
         for letter, more in (("d", "+ "), ("u", ""), ("x", "#"), ("X", "#"), ("o", "#")):
@@ -123,7 +125,8 @@ def test_flags(lab):
 
 @pytest.mark.exercise("1.3", points=1)
 def test_wide_fields(lab):
-    """Widths and precisions beyond what any number needs, and beyond a byte."""
+    """Widths and precisions larger than any number needs, and larger than a byte holds: the field
+    is that wide."""
     random = Random(lab.seed)
     with stopped(lab, "kmain") as guest:
         for letter in "duxXo":
@@ -140,7 +143,8 @@ def test_wide_fields(lab):
 
 @pytest.mark.exercise("1.3", points=1)
 def test_buffer_ends(lab):
-    """What does not fit is cut, and counted; nothing is written behind the buffer."""
+    """A text longer than its buffer: it is cut, its whole length is returned, and nothing is
+    written after the buffer."""
     expected = b"-2147483648 0x00c0ffee     77"
     with stopped(lab, "kmain") as guest:
         for size in (0, 1, 2, 11, 12, 13, len(expected), len(expected) + 1, 200):
@@ -154,8 +158,8 @@ def test_buffer_ends(lab):
 
 @pytest.mark.exercise("1.3", points=2)
 def test_serial_bytes(lab):
-    """A carriage return before each newline, once; every other byte as it is. What a program has
-    formatted gets none."""
+    """Bytes to the serial line: one carriage return before each newline, every other byte
+    unchanged. What a program has formatted gets no carriage return."""
     random = Random(lab.seed)
     with stopped(lab, "kmain") as guest:
         guest.call("serial_initialize")
@@ -185,9 +189,9 @@ def blocked_pipe(directory) -> tuple[int, int]:
 
 @pytest.mark.exercise("1.3", points=3)
 def test_port_that_is_never_ready(lab):
-    """Nobody takes what the port sends, so that it is not ready any more: the character is given
-    up after SEND_TRIES looks at the port, neither earlier nor later, and not forced upon the port.
-    When it is ready again, a byte that it has received is no hindrance."""
+    """A serial port that never becomes ready: the character is dropped after exactly SEND_TRIES
+    checks of the port. It is not forced upon the port. When the port is ready again, a byte that it
+    has received does not matter."""
     typed, ours = blocked_pipe(lab.scratch)
     line, trace = f"pipe,id=serial,path={lab.scratch / 'line'}", lab.scratch / "trace"
     extra = ("-trace", "serial_read", "-D", str(trace))

@@ -16,7 +16,7 @@ from tests.lesson1.support import (
 )
 from tests.support.remote import stopped
 
-ENTRY_TRIES = 8  # GRUB's own code may lie where the kernel's entry will be
+ENTRY_TRIES = 8  # GRUB's own code may be where the kernel's entry will be
 
 
 def require_good(kernel: bytes) -> None:
@@ -29,7 +29,8 @@ def require_good(kernel: bytes) -> None:
 
 @pytest.mark.exercise("1.1", points=2, host=True)
 def test_flags(lab):
-    """Page alignment and memory map, and no promise that is not kept."""
+    """The header's flags: page alignment and memory map, and no flag that promises what the header
+    does not have."""
     _, flags, _ = multiboot_header(lab.build(KERNEL).read_bytes())
     assert not flags & 1 << 16, "bit 16 promises address fields, and there are none"
     assert flags & 2, "bit 1 asks for the memory map"
@@ -38,8 +39,7 @@ def test_flags(lab):
 
 @pytest.mark.exercise("1.1", points=2, host=True)
 def test_linker_does_not_drop_it(lab):
-    """Nobody refers to the header, nor to some code of .boot, and the linker may collect what
-    nobody refers to."""
+    """A linker that drops unused sections: the header and the code of .boot stay."""
     mark = Random(lab.seed).randbytes(16)
     words = ", ".join(map(str, mark))
     assembly = f"section .boot progbits alloc exec\ndb {words}\n"
@@ -50,7 +50,8 @@ def test_linker_does_not_drop_it(lab):
 
 @pytest.mark.exercise("1.1", points=2, host=True)
 def test_it_comes_before_all_other_code_and_data(lab):
-    """Another object file comes first, with much code that runs before paging, and constants."""
+    """The header's place: within the first 8 KiB, before all other code and data, whatever object
+    file is linked first."""
     sections = ["boot align=1", "rodata align=1", "text align=1"]
     assembly = "".join(f"section .{section}\ntimes 9001 db 0x90\n" for section in sections)
     require_good(relink(lab, assembly=assembly).read_bytes())
@@ -58,7 +59,7 @@ def test_it_comes_before_all_other_code_and_data(lab):
 
 @pytest.mark.exercise("1.1", points=1, host=True)
 def test_it_is_aligned_wherever_the_kernel_is_linked(lab):
-    """At a multiple of four, and one to three bytes further."""
+    """The header's alignment: a multiple of four, wherever the kernel is linked."""
     for start in range(0x100000, 0x100004):
         kernel = relink(lab, edits=[(r"\. = (LOAD_ADDRESS|0x100000|1M);", f". = {start:#x};")])
         require_good(kernel.read_bytes())
@@ -66,8 +67,8 @@ def test_it_is_aligned_wherever_the_kernel_is_linked(lab):
 
 @pytest.mark.exercise("1.1", points=2)
 def test_grub_starts_it(lab):
-    """GRUB reads the header from a CD, and enters with its magic number; all else is where it was
-    linked, so that C begins."""
+    """GRUB boots the kernel from a CD: it finds the header, loads each segment at its place, and C
+    begins with GRUB's magic number."""
     with stopped(lab, "_start", boot="grub") as guest:
         for _ in range(ENTRY_TRIES):
             if guest.registers()["eax"] == MULTIBOOT_LOADER:

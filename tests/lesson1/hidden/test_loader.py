@@ -1,4 +1,4 @@
-"""Exercise 1.4, the boot loader: disks that fail, files that lie, and segments of every shape."""
+"""Exercise 1.4, the boot loader: disks that fail, damaged files, and segments of every shape."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def booted(lab, stage2: bytes, **fields: object):
 
 @pytest.mark.exercise("1.4", points=2)
 def test_drive_number(lab):
-    """The BIOS has started from its second drive: that one is read, and its number handed on."""
+    """A boot from the BIOS's second drive: that drive is read, and its number is passed on."""
     random = Random(lab.seed)
     stages = [random_stage2(lab, random) for _ in range(2)]
     images = [boot_disk(lab, f"disk{i}.img", stage) for i, stage in enumerate(stages)]
@@ -62,7 +62,7 @@ def test_drive_number(lab):
 @pytest.mark.exercise("1.4", points=2)
 @pytest.mark.parametrize("failures", [1, 2])
 def test_read_is_tried_again(lab, failures):
-    """The read fails with the carry flag and works later; each try asks for all of it."""
+    """A read that fails and works later: each attempt asks for the whole range again."""
     random = Random(lab.seed)
     stage2 = random_stage2(lab, random)
     with booted(lab, stage2) as guest:
@@ -80,9 +80,8 @@ def test_read_is_tried_again(lab, failures):
 
 @pytest.mark.exercise("1.4", points=2)
 def test_disk_that_always_fails(lab):
-    """Three tries, with a reset of the drive after each failure that is followed by a try, though
-    the reset fails as well; then a message with the last read's status, and the end. It is the
-    second drive all the time."""
+    """A drive that always fails: three attempts with a reset between them, then a message with the
+    last status. The reset may fail, too, and it is the second drive all the time."""
     random = Random(lab.seed)
     *others, status = random.sample(range(0x10, 0x100), 3 * TRIES)
     stage2 = random_stage2(lab, random)
@@ -112,7 +111,8 @@ def test_disk_that_always_fails(lab):
 
 @pytest.mark.exercise("1.4", points=1)
 def test_bad_sector(lab):
-    """A sector of the second stage that the drive cannot read; without it all is read."""
+    """A sector of the second stage that cannot be read: an error. Without the bad sector everything
+    is read."""
     stage2 = random_stage2(lab, Random(lab.seed))
     require_jump(lab, stage2)
     image = boot_disk(lab, "disk.img", stage2)
@@ -131,7 +131,7 @@ def require_jump(lab, stage2: bytes) -> None:
 
 @pytest.mark.exercise("1.4", points=2)
 def test_second_stage_without_its_mark(lab):
-    """No read fails, but it is not the second stage: a message, and no jump; with it, a jump."""
+    """A second stage without its mark: a message, and no jump. With the mark there is a jump."""
     random = Random(lab.seed)
     require_jump(lab, random_stage2(lab, random))
     stage2 = bytearray(random_stage2(lab, random, b"STG\0"))
@@ -146,7 +146,8 @@ def test_second_stage_without_its_mark(lab):
 
 @pytest.mark.exercise("1.4", points=1)
 def test_every_byte_of_the_mark(lab):
-    """One of its four bytes is another one, be it read at once or after failures."""
+    """The mark of the second stage: all of its four bytes are compared, after a first read and
+    after retries."""
     random = Random(lab.seed)
     good = random_stage2(lab, random)
     with booted(lab, good) as guest:
@@ -185,7 +186,8 @@ def read_after(bios: Bios, failures: int, stage2: bytes) -> int:
 
 @pytest.mark.exercise("1.4", points=2, host=True)
 def test_segments_anywhere_in_the_file(lab):
-    """Offsets that are no multiple of a sector, shared sectors, any order."""
+    """Segments anywhere in the file: offsets that are not multiples of a sector, shared sectors and
+    any order all work."""
     require_loaded(lab, [shuffled(Random(lab.seed + i)) for i in range(12)])
 
 
@@ -205,7 +207,7 @@ def shuffled(random: Random) -> Executable:
 
 @pytest.mark.exercise("1.4", points=2, host=True)
 def test_tail_is_zero(lab):
-    """What p_memsz has beyond p_filesz; and not a byte more."""
+    """Memory from p_filesz to p_memsz: it is zeroed, and not a byte more."""
     random = Random(lab.seed)
     text = Segment(AREA, random.randbytes(100), 200)
     tails = [
@@ -220,7 +222,7 @@ def test_tail_is_zero(lab):
 @pytest.mark.exercise("1.4", points=1, host=True)
 @pytest.mark.parametrize("size", [37, 512, 511 << 10, 1300 << 10])
 def test_sizes(lab, size):
-    """Kernels of 37 bytes, a sector, 511 KiB and 1.3 MiB."""
+    """Kernels of 37 bytes, a sector, 511 KiB and 1.3 MiB: each is loaded whole."""
     data = Random(lab.seed).randbytes(size)
     executable = Executable(AREA + size - 1, [Segment(AREA, data, 84)])
     require_loaded(lab, [executable], end=AREA + size)
@@ -228,7 +230,7 @@ def test_sizes(lab, size):
 
 @pytest.mark.exercise("1.4", points=1, host=True)
 def test_only_pt_load_counts(lab):
-    """Other segments may say anything. An empty one, as ld makes it, is none."""
+    """Segments other than PT_LOAD, and empty ones: they are ignored, whatever they say."""
     random = Random(lab.seed)
     text = Segment(AREA, random.randbytes(100), 400)
     wild = Segment(0x123, b"", 0xFFFFFF00, memory=HIGH, kind=4, file_size=0xFFFFFF00)
@@ -241,8 +243,8 @@ def test_only_pt_load_counts(lab):
 
 @pytest.mark.exercise("1.4", points=2, host=True)
 def test_headers_anywhere(lab):
-    """Program headers at any multiple of four, hundreds of them, virtual addresses that mean
-    nothing."""
+    """Program headers at any multiple of four, hundreds of them, with meaningless virtual
+    addresses: all are read."""
     random = Random(lab.seed)
     good = sample(random)
     places = [56, len(good.file()) + 3 & ~3, 0x1000 + 4 * random.randrange(0x1000)]
@@ -265,8 +267,8 @@ def crowd(random: Random, count: int) -> Executable:
 
 @pytest.mark.exercise("1.4", points=1)
 def test_kernel_in_memory(lab):
-    """Each segment of the kernel at its place before its first instruction, in memory that was
-    full of junk."""
+    """The kernel's segments in memory that was full of junk: each is at its place before the first
+    instruction."""
     segments = loaded_segments(lab.build(KERNEL).read_bytes())
     image = lab.build("build/lesson1/boot.img")
     with halted(lab, lab.config("", boot="disk", image=image)) as guest:
@@ -280,12 +282,12 @@ def test_kernel_in_memory(lab):
             assert not any(found[len(data) :]), f"the zeros of the segment at {address:#x}"
 
 
-# load_elf: files that lie
+# load_elf: damaged files
 
 
 @pytest.mark.exercise("1.4", points=2, host=True)
 def test_file_cut_short(lab):
-    """At any length the file is refused, and not read beyond its end."""
+    """A file that is cut at any length: it is refused, and nothing is read beyond its end."""
     file = sample(Random(lab.seed)).file()
     lengths = {*range(0, 120, 3), 51, 52, 84, 115, 116, *range(120, len(file), 37), len(file) - 1}
     for chosen in batches(sorted(lengths)):
@@ -299,7 +301,8 @@ def batches(items: list) -> list[list]:
 
 @pytest.mark.exercise("1.4", points=2, host=True)
 def test_header(lab):
-    """Not ELF, not for this processor, not an executable, no program headers."""
+    """A file that is not ELF, not for i386, not executable or without program headers: it is
+    refused."""
     random = Random(lab.seed)
     good = sample(random)
     length, high = len(good.file()), random.randint(1, 255) << 8
@@ -326,7 +329,7 @@ def test_header(lab):
 
 @pytest.mark.exercise("1.4", points=1, host=True)
 def test_headers_that_are_not_aligned(lab):
-    """Good program headers, but at one to three bytes more than a multiple of four."""
+    """Program headers that are not aligned to four bytes: the file is refused."""
     good = sample(Random(lab.seed))
     bad = [replace(good, header_offset=at, headers_at=at) for at in (53, 54, 55, 0x7E, 0x81)]
     require_refused(lab, [executable.file() for executable in bad])
@@ -334,7 +337,7 @@ def test_headers_that_are_not_aligned(lab):
 
 @pytest.mark.exercise("1.4", points=1, host=True)
 def test_sentences(lab):
-    """One mistake in each file, and another sentence for each kind of mistake."""
+    """Error messages: each kind of mistake has a sentence of its own."""
     random = Random(lab.seed)
     good = sample(random)
     first, second = good.segments
@@ -361,7 +364,8 @@ def with_data(random: Random, **fields: object) -> bytes:
 
 @pytest.mark.exercise("1.4", points=2, host=True)
 def test_segment_beyond_the_file(lab):
-    """Offset and size, whose sum may wrap; and more in the file than in memory."""
+    """A segment beyond the file's end, also by an addition that wraps, or larger in the file than
+    in memory: it is refused."""
     random = Random(lab.seed)
     data = sample(random).segments[1]
     size = len(data.data)
@@ -381,7 +385,7 @@ def test_segment_beyond_the_file(lab):
 
 @pytest.mark.exercise("1.4", points=2, host=True)
 def test_segment_outside_the_area(lab):
-    """Below 1 MiB, where the loader is; above the end, where the file is; around the corner."""
+    """A segment below 1 MiB, above the area's end or across 4 GiB: it is refused."""
     random = Random(lab.seed)
     end, size = AREA + AREA_SIZE, 0x432
     places = [0, 0x7C00, 0x8000, AREA - 1, AREA - size, end - size + 1, end - 1, end, end + PAGE]
@@ -393,7 +397,7 @@ def test_segment_outside_the_area(lab):
 
 @pytest.mark.exercise("1.4", points=1, host=True)
 def test_other_areas(lab):
-    """The area says where segments may go: it begins below 1 MiB, or above."""
+    """The area for segments: its bounds come from the arguments, and it may begin below 1 MiB."""
     random = Random(lab.seed)
     for start in (0x2000 + random.randrange(0x8000), AREA + random.randrange(1, 0x8000)):
         end = start + 0x1003 + 0x432
@@ -416,7 +420,8 @@ def test_other_areas(lab):
 
 @pytest.mark.exercise("1.4", points=1, host=True)
 def test_overlap(lab):
-    """Two segments of some want the same byte, in any order; neighbours do not."""
+    """Two segments that share a byte, in any order: they are refused. Adjacent segments are
+    allowed."""
     random = Random(lab.seed)
     good = sample(random)
     first, second = good.segments
@@ -440,7 +445,7 @@ def insert(pair: tuple[Segment, Segment], between: Segment) -> tuple[Segment, ..
 
 @pytest.mark.exercise("1.4", points=1, host=True)
 def test_entry_point(lab):
-    """It is a physical address, and there must be something from the file there."""
+    """The entry point: a physical address at which a segment has bytes from the file."""
     good = sample(Random(lab.seed))
     first, second = good.segments
     outside = [0, first.address - 1, first.address + len(first.data), 0xC0000000 + first.address]

@@ -43,7 +43,7 @@ def random_ranges(random: Random, count: int) -> list[Range]:
 
 @pytest.mark.exercise("1.5", points=2)
 def test_entries_of_any_size(lab):
-    """20 bytes and those of `size`, 24, or more; each entry says its own."""
+    """Entries of 20 bytes, 24 or more: each entry's own size leads to the next one."""
     random = Random(lab.seed)
     with stopped(lab, "kmain") as guest:
         for extras in ([0], [4], [4, 0, 20, 0], [8, 8, 8], [3, 0, 1], [1, 0], [2, 0], [3, 0]):
@@ -60,7 +60,8 @@ def test_entries_of_any_size(lab):
 
 @pytest.mark.exercise("1.5", points=2)
 def test_only_type_1_is_memory(lab):
-    """ACPI's tables, its storage, defective and unknown memory are not RAM; nor are they lost."""
+    """Types of memory: only type 1 is RAM. ACPI's, defective and unknown ranges are reported with
+    their types."""
     types = (1, 2, 3, 0, 4, 5, 6, 20, 0x101, 0x80000001)
     ranges = [Range(page(100 * i), page(50), kind) for i, kind in enumerate(types)]
     with stopped(lab, "kmain") as guest:
@@ -71,7 +72,8 @@ def test_only_type_1_is_memory(lab):
 
 @pytest.mark.exercise("1.5", points=2)
 def test_memory_above_4_gib(lab):
-    """A range across the border, one behind it, one that ends with the address space."""
+    """Ranges across and beyond 4 GiB, up to the end of the address space: what is below 4 GiB
+    counts, and nothing wraps."""
     cases = [
         [Range(0xE0000000, GIB)],
         [Range(0, 640 << 10), Range(MIB, 3 * GIB), Range(4 * GIB, 5 * GIB)],
@@ -87,7 +89,8 @@ def test_memory_above_4_gib(lab):
 
 @pytest.mark.exercise("1.5", points=1)
 def test_strange_ranges(lab):
-    """Empty ranges, ranges in disorder, overlapping ones, and an end beyond all addresses."""
+    """Empty, unordered and overlapping ranges, and an end beyond all addresses: none of them breaks
+    the map."""
     random = Random(lab.seed)
     apart = random_ranges(random, 9)
     holes = [Range(MIB + page(2 * i + 1), page(1), RESERVED) for i in range(MOST_RANGES - 1)]
@@ -110,7 +113,7 @@ def test_strange_ranges(lab):
 
 @pytest.mark.exercise("1.5", points=1)
 def test_entry_that_is_cut_off(lab):
-    """The map ends within an entry: that one is none."""
+    """An entry that reaches beyond the map's end: it is ignored."""
     ranges = [Range(MIB, MIB), Range(4 * MIB, MIB)]
     with stopped(lab, "kmain") as guest:
         for extra in (0, 4):
@@ -122,8 +125,8 @@ def test_entry_that_is_cut_off(lab):
 
 @pytest.mark.exercise("1.5", points=1)
 def test_wrong_size(lab):
-    """An entry's size leads into the next one, to the map's end, beyond it, or back in 32 bits. The
-    entry itself is whole, and counts; the walk goes on where the size says, or ends."""
+    """An entry with a wrong size: the entry itself counts, and the walk goes on where the size
+    says, or ends."""
     random = Random(lab.seed)
     sizes = [*random.sample(range(20), 4), 0, 43, 44, 45, random.randrange(46, 1 << 20)]
     sizes += [0x80000000, *random.sample(range(0xFFFFFFB0, 1 << 32), 4), 0xFFFFFFFC, 0xFFFFFFE4]
@@ -137,7 +140,7 @@ def test_wrong_size(lab):
 
 @pytest.mark.exercise("1.5", points=1)
 def test_more_entries_than_room(lab):
-    """The array has 64 ranges; what lies behind it is somebody else's."""
+    """More than 64 entries: the array is filled, and nothing after it is written."""
     ranges = [Range(page(2 * n), 4096) for n in range(1, 100)]
     with stopped(lab, "kmain") as guest:
         assert tell(guest, [Entry(each) for each in ranges]) != "panic"
@@ -146,8 +149,8 @@ def test_more_entries_than_room(lab):
 
 @pytest.mark.exercise("1.5", points=2)
 def test_without_a_map(lab):
-    """Bit 6 of the flags is clear: what mmap_length and mmap_addr say is old news, and mem_upper
-    counts from 1 MiB on, up to and beyond 4 GiB."""
+    """Flags without bit 6: mmap_length and mmap_addr are ignored, and mem_upper counts from 1 MiB
+    on, to 4 GiB and beyond."""
     random = Random(lab.seed)
     amounts = [random.randint(1 << 10, 1 << 20), (4 << 20) - 1, 4 << 20, 0xFFFFFFFF]
     with stopped(lab, "kmain") as guest:
@@ -159,8 +162,8 @@ def test_without_a_map(lab):
 
 @pytest.mark.exercise("1.5", points=1)
 def test_map_comes_before_mem_upper(lab):
-    """A loader that gives both: the map knows better, even if no entry of it counts. One that gives
-    neither: there is nothing to go on with."""
+    """A loader that gives a map and mem_upper: the map is used, even if none of its entries counts.
+    A loader that gives neither leaves no memory to use."""
     ranges = [Range(MIB, 5 * MIB)]
     with stopped(lab, "kmain") as guest:
         assert tell(guest, [Entry(each) for each in ranges], mem_upper=77) != "panic"
@@ -174,7 +177,7 @@ def test_map_comes_before_mem_upper(lab):
 @pytest.mark.exercise("1.5", points=2)
 @pytest.mark.parametrize(("memory", "boot"), [(16, "direct"), (512, "disk"), (1000, "direct")])
 def test_real_machines(lab, memory, boot):
-    """What each loader tells of machines with little and much memory."""
+    """Machines with little and with much memory: the ranges are what each loader reports."""
     with stopped(lab, "kmain", memory=memory, boot=boot) as guest:
         information = guest.read_word(guest.registers()["esp"] + 8)
         expected = loader_ranges(guest, information, base=0xC0000000)

@@ -22,7 +22,8 @@ def line_of(each: Range) -> str:
 
 @pytest.mark.exercise("1.0", points=1)
 def test_own_loader_and_kernel(lab):
-    """From the disk to the prompt: the map that the loader has left in memory, and its name."""
+    """A boot from the disk to the prompt: the memory map and the loader's name are the ones in
+    memory."""
     memory = Random(lab.seed).randrange(17, 300)
     with stopped(lab, "kmain", script="memory", boot="disk", memory=memory) as guest:
         information = guest.read_word(guest.registers()["esp"] + 8)
@@ -43,7 +44,7 @@ def test_own_loader_and_kernel(lab):
 
 @pytest.mark.exercise("1.0", points=1)
 def test_panic_with_a_backtrace(lab):
-    """A panic tells who called whom: the frames as they are in memory."""
+    """A panic's backtrace: its frames are the ones in memory."""
     memory = Random(lab.seed).randrange(17, 300)
     code = Code(lab.build(KERNEL))
     with stopped(lab, "backtrace", script="panic", boot="disk", memory=memory) as guest:

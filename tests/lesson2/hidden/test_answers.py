@@ -11,5 +11,5 @@ from tests.support.handed_in import is_right
 @pytest.mark.exercise("2.A", points=5, host=True)
 @pytest.mark.parametrize("number", NUMBERS)
 def test_answer(lab, number):
-    """The answer is right."""
+    """The answer to an open question: it names what the question asks for."""
     is_right(lab, number, {})

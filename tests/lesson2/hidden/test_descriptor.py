@@ -72,7 +72,7 @@ def check_unpack(lab, values: Iterable[int]) -> None:
 
 
 def random_descriptors(seed: int, count: int):
-    """Small and large fields alike; a quarter of the limits lies at the granularity's bound."""
+    """Small and large fields alike; a quarter of the limits is at the granularity's bound."""
     numbers = random.Random(seed)
     for _ in range(count):
         limit = numbers.getrandbits(numbers.randint(0, 32))
@@ -84,20 +84,20 @@ def random_descriptors(seed: int, count: int):
 
 @pytest.mark.exercise("2.1", points=2, host=True, gate=True)
 def test_pack_random(lab):
-    """A hundred thousand descriptors against an independent packing."""
+    """A hundred thousand random descriptors: packed as an independent program packs them."""
     check_pack(lab, random_descriptors(lab.seed, COUNT))
 
 
 @pytest.mark.exercise("2.1", points=2, host=True, gate=True)
 def test_unpack_random(lab):
-    """A hundred thousand values of 64 bits: all that the processor can meet."""
+    """A hundred thousand random 64-bit values: unpacked as an independent program unpacks them."""
     numbers = random.Random(lab.seed)
     check_unpack(lab, (numbers.getrandbits(64) for _ in range(COUNT)))
 
 
 @pytest.mark.exercise("2.1", points=1, gate=True, host=True)
 def test_base_pieces(lab):
-    """Each bit of the base has one place."""
+    """The three pieces of a base: each bit has one place in the descriptor."""
     bases = [1 << bit for bit in range(32)] + [0xFF000000, 0x00FFFFFF, 0xFFFFFFFF]
     check_pack(lab, (Descriptor(base, 0, 0, 0) for base in bases))
     check_unpack(lab, (Descriptor(base, 0, 0, 0).packed() for base in bases))
@@ -105,7 +105,7 @@ def test_base_pieces(lab):
 
 @pytest.mark.exercise("2.1", points=2, gate=True, host=True)
 def test_limit_bounds(lab):
-    """In bytes up to 0xfffff; above in pages, to the end of the page."""
+    """Limits up to 0xfffff count bytes; larger ones count pages, and reach to the end of a page."""
     limits = [1 << bit for bit in range(32)] + [(1 << bit) - 1 for bit in range(33)]
     limits += [0xFFFFE, 0xFFFFF, 0x100000, 0x100FFF, 0x101000, 0xFFFFF000, 0xFFFFEFFF]
     descriptors = [Descriptor(0x89ABCDEF, limit, 0x93, 5) for limit in limits]
@@ -115,15 +115,15 @@ def test_limit_bounds(lab):
 
 @pytest.mark.exercise("2.1", points=1, host=True)
 def test_flags_do_not_reach_granularity(lab):
-    """Bit 3 of the flags is none of the caller's: granularity follows from the limit."""
+    """Bit 3 of the caller's flags: it is ignored, because granularity follows from the limit."""
     check_pack(lab, (Descriptor(0, 0x1234, 0, flags) for flags in range(256)))
     check_pack(lab, (Descriptor(0, 0x12345678, 0, flags) for flags in range(256)))
 
 
 @pytest.mark.exercise("2.1", points=2)
 def test_processor_reads_the_table(lab):
-    """The kernel's table in memory, and what the processor made of it: the task state's base lies
-    at 3 GiB, so every piece of a base counts."""
+    """The kernel's table and what the processor made of it: the task state's base is at 3 GiB, so
+    that every piece of a base counts."""
     with stopped_at(lab, "prompt") as machine:
         base, limit = machine.tables()["GDT"]
         segments = machine.segments()

@@ -65,7 +65,7 @@ class Traps:
 
     def enter(self, vector: int, code: int, registers: dict[str, int]) -> int:
         """Sends the processor into a gate, as INT or with a frame and an error code of ours.
-        Returns the address behind."""
+        Returns the address after it."""
         machine, home = self.machine, CODE + 2
         if vector in WITH_ERROR_CODE:
             words = (code, home, KERNEL_CODE, registers["eflags"])
@@ -81,7 +81,7 @@ class Traps:
         return home
 
     def stub(self, vector: int) -> int:
-        """Where a vector enters the kernel. Behind the double fault's gate is no stub: it names a
+        """Where a vector enters the kernel. The double fault's gate has no stub: it names a
         task."""
         if vector != DOUBLE_FAULT:
             return self.gates[vector]
@@ -131,7 +131,7 @@ class Traps:
         for name, value in registers.items():
             mask = FLAGS_KEPT if name == "eflags" else 0xFFFFFFFF
             assert now[name] & mask == value & mask, (
-                f"vector {vector}: {name} was {value:#x}, and is {now[name]:#x} behind the trap"
+                f"vector {vector}: {name} was {value:#x}, and is {now[name]:#x} after the trap"
             )
 
     def go_through(self, vector: int) -> None:
@@ -145,7 +145,7 @@ class Traps:
 
 @contextmanager
 def traps(lab: Lab):
-    """The kernel at its prompt, with every interrupt line shut, stopping at each trap."""
+    """The kernel at its prompt, with every IRQ masked, stopping at each trap."""
     with stopped_at(lab, "prompt") as machine:
         mask_all_lines(machine)
         chosen = Traps(machine, lab.seed)
@@ -155,7 +155,8 @@ def traps(lab: Lab):
 
 @pytest.mark.exercise("2.3", points=2, gate=True)
 def test_table_in_memory(lab):
-    """256 gates: interrupt gates for ring 0 to as many stubs, and a task gate for vector 8."""
+    """The IDT: 256 gates, interrupt gates for ring 0 with a stub each, and a task gate for vector
+    8."""
     with stopped_at(lab, "prompt") as machine:
         base, limit = machine.tables()["IDT"]
         assert limit == 8 * len(VECTORS) - 1, f"the IDT register's limit is {limit:#x}"
@@ -178,7 +179,7 @@ def test_table_in_memory(lab):
 
 @pytest.mark.exercise("2.3", points=1)
 def test_gate_for_another_ring(lab):
-    """gate_set keeps type and ring apart; ring 3 is for system calls."""
+    """gate_set with another ring: type and ring stay apart."""
     seeded = random.Random(lab.seed)
     vector, offset = seeded.randrange(48, 256), seeded.getrandbits(32)
     with stopped_at(lab, "prompt") as machine:
@@ -195,7 +196,7 @@ def test_gate_for_another_ring(lab):
 
 @pytest.mark.exercise("2.3", points=3, gate=True)
 def test_exceptions_keep_every_register(lab):
-    """Vectors 0 to 31: the frame, the handler's registers, and the way back."""
+    """Vectors 0 to 31: the frame is right, and every register comes back."""
     with traps(lab) as kernel:
         for vector in range(32):
             kernel.go_through(vector)
@@ -203,8 +204,8 @@ def test_exceptions_keep_every_register(lab):
 
 @pytest.mark.exercise("2.3", points=2)
 def test_every_other_vector(lab):
-    """Vectors 32 to 255, by INT, each with random registers; at the second clock rate every
-    fifth."""
+    """Vectors 32 to 255 by INT: every register comes back. At the second clock rate every fifth
+    vector is tried."""
     step = 1 if lab.mode == "icount" else 5
     with traps(lab) as kernel:
         for vector in range(32 + lab.seed % step, 256, step):
@@ -213,7 +214,7 @@ def test_every_other_vector(lab):
 
 @pytest.mark.exercise("2.3", points=1)
 def test_handler_may_change_the_frame(lab):
-    """What trap_dispatch writes into the frame is what the interrupted code gets."""
+    """A frame that trap_dispatch changes: the interrupted code gets the new values."""
     with traps(lab) as kernel:
         before = kernel.random_registers()
         home = kernel.enter(0x80, 0, before)
@@ -231,8 +232,8 @@ def test_handler_may_change_the_frame(lab):
 
 @pytest.mark.exercise("2.3", points=1)
 def test_interrupts_stay_off_until_iret(lab):
-    """Step by step behind trap_dispatch: one that came in between would find half a frame, and its
-    own would lie below it."""
+    """From the return of trap_dispatch to IRET: interrupts stay disabled. An interrupt there would
+    find half a frame."""
     with traps(lab) as kernel:
         for vector in (3, 14, 0x80):
             registers = kernel.random_registers() | {"eflags": INTERRUPTS | 2}
@@ -251,7 +252,7 @@ def test_interrupts_stay_off_until_iret(lab):
 
 @pytest.mark.exercise("2.3", points=2)
 def test_nested_exceptions(lab):
-    """An exception in a handler, and one in that one's: each goes back to the one before."""
+    """Exceptions in handlers: each returns to the one before."""
     with traps(lab) as kernel:
         visits = []
         for vector in (3, 14, 0x42, 17, 6):
@@ -269,7 +270,8 @@ def test_nested_exceptions(lab):
 
 @pytest.mark.exercise("2.3", points=1, gate=True)
 def test_real_exceptions(lab):
-    """INT3, UD2, a wrong selector and a wrong address: eip, and the processor's own error code."""
+    """INT3, UD2, a wrong selector and a wrong address: the frame has the right EIP and the
+    processor's error code."""
     cases = (
         (INT3, 3, 0, 1),
         (UD2, 6, 0, 0),
@@ -291,7 +293,8 @@ def test_real_exceptions(lab):
 
 @pytest.mark.exercise("2.3", points=2)
 def test_interrupts_of_ring_3(lab):
-    """The timer interrupts ring 3: its segments and stack are in the frame, and come back."""
+    """A timer interrupt in user mode: the frame has the user's segments and stack, and IRET
+    restores them."""
     with stopped_at(lab, "prompt", "probe work") as machine:
         machine.run_to(USER_BASE)
         machine.run_to(machine.address("trap_dispatch"))
@@ -308,5 +311,5 @@ def test_interrupts_of_ring_3(lab):
     assert (inside["ds"], inside["es"]) == (KERNEL_DATA, KERNEL_DATA)
     assert (after["esp"], after["ss"]) == (esp, ss)
     for name in (*GENERAL, *DATA_SEGMENTS, "cs", "eip"):
-        assert after[name] == frame[name] & 0xFFFFFFFF, f"{name} behind the interrupt"
+        assert after[name] == frame[name] & 0xFFFFFFFF, f"{name} after the interrupt"
     assert after["eflags"] & INTERRUPTS

@@ -1,4 +1,4 @@
-"""Exercise 2.5, hidden: the page directory as it lies in memory, and what the processor makes of
+"""Exercise 2.5, hidden: the page directory in memory, and what the processor makes of
 it."""
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def directory(machine) -> tuple[int, ...]:
 
 @pytest.mark.exercise("2.5", points=3, gate=True)
 def test_page_directory(lab):
-    """224 entries, and nothing but them, though the memory was full of junk before."""
+    """The page directory: 224 entries and no other, though memory was full of junk before."""
     junk = random.Random(lab.seed).randbytes(4096)
     with stopped_at(lab, "_start") as machine:
         machine.write(machine.address("kernel_page_directory") - KERNEL_BASE, junk)
@@ -45,8 +45,8 @@ def test_page_directory(lab):
 
 @pytest.mark.exercise("2.5", points=2, gate=True)
 def test_control_registers(lab):
-    """CR3 a physical address without flags; paging and write protection on; 4 MiB pages on, and the
-    other bits of CR0 and CR4 as they were."""
+    """CR0, CR3 and CR4: paging, write protection and 4 MiB pages are enabled, CR3 has no flags, and
+    the other bits are unchanged."""
     with stopped_at(lab, "enable_paging") as machine:
         machine.set_control("cr4", DEBUGGING | FXSAVE)
         before = machine.dump()["CR0"] | NUMERIC_ERROR | ALIGNMENT
@@ -54,7 +54,7 @@ def test_control_registers(lab):
         machine.run_to(machine.address("higher_half"))
         after = machine.dump()
         table = machine.address("kernel_page_directory") - KERNEL_BASE
-    assert after["CR3"] == table, f"CR3 is {after['CR3']:#x}; the directory lies at {table:#x}"
+    assert after["CR3"] == table, f"CR3 is {after['CR3']:#x}; the directory is at {table:#x}"
     assert table % 4096 == 0
     assert after["CR0"] & PAGING, "paging is off"
     assert after["CR0"] & WRITE_PROTECT, "the kernel may write to read-only pages"
@@ -66,8 +66,7 @@ def test_control_registers(lab):
 
 @pytest.mark.exercise("2.5", points=1)
 def test_registers_are_kept(lab):
-    """EBX and EDX, which carry what the loader said, come through, although no memory is where ESP
-    points."""
+    """EBX and EDX, which carry the loader's values: unchanged, although ESP points to no memory."""
     seeded = random.Random(lab.seed)
     ebx, edx = seeded.getrandbits(32), seeded.getrandbits(32)
     with stopped_at(lab, "enable_paging") as machine:
@@ -78,7 +77,7 @@ def test_registers_are_kept(lab):
     assert (after["ebx"], after["edx"]) == (ebx, edx), "EBX or EDX was changed"
 
 
-# Run by the guest right behind enable_paging: tables of our own, then a read below the kernel.
+# Run by the guest right after enable_paging: tables of our own, then a read below the kernel.
 IDT, GDT, HANDLER, CODE = SCRATCH + 0x1000, SCRATCH + 0x2000, SCRATCH + 0x3000, SCRATCH
 POINTERS = SCRATCH + 0x2800
 FLAT_CODE, FLAT_DATA = 0x00CF9A000000FFFF, 0x00CF92000000FFFF
@@ -101,8 +100,8 @@ def read_by_the_processor(machine, address: int) -> bool:
 
 @pytest.mark.exercise("2.5", points=3)
 def test_identity_map_is_gone(lab):
-    """The page that the processor has just run in, at 1 MiB: it must not remember it either. And
-    the null page; but the same memory is there 3 GiB higher."""
+    """The identity map: it is gone afterwards, from the TLB, too. The same memory is visible 3 GiB
+    higher."""
     for address, there in (("enable_paging", False), (0x1234, False), (KERNEL_BASE + 0x1234, True)):
         with stopped_at(lab, "enable_paging") as machine:
             place = machine.address(address) if isinstance(address, str) else address
@@ -134,8 +133,8 @@ def flushed(code: bytes, registers: dict[str, int]) -> range:
 
 @pytest.mark.exercise("2.5", points=2)
 def test_its_own_translation_is_flushed(lab):
-    """After entry 0 has gone: the whole TLB, or the page of address 0. QEMU forgets all large pages
-    with any of them, and so would not show the wrong one."""
+    """The TLB after entry 0 is cleared: it is flushed, or address 0's page is invalidated. QEMU
+    forgets all large pages with either, so that QEMU alone would not show a wrong one."""
     with stopped_at(lab, "paging_is_on") as machine:
         end, entry = machine.address("higher_half"), machine.address("kernel_page_directory")
         flushes, steps = [], 0
@@ -149,7 +148,7 @@ def test_its_own_translation_is_flushed(lab):
 
 @pytest.mark.exercise("2.5", points=2)
 def test_faults(lab):
-    """Null, and the first address above the map: page faults, as QEMU has seen them."""
+    """Address 0 and the first address above the map: both cause a page fault."""
     for kind, address in (("null", 0x1234), ("wild", 0xF8000000)):
         result, traps = run_recorded(lab, f"crash {kind}")
         assert result.outcome is Outcome.PANIC, f"crash {kind}: nothing happened"
@@ -161,14 +160,14 @@ def test_faults(lab):
 @pytest.mark.exercise("2.5", points=1)
 @pytest.mark.parametrize("memory", [16, 1024])
 def test_other_amounts_of_memory(lab, memory):
-    """16 MiB, which are far fewer than the map; and 1 GiB, which are more."""
+    """Machines with 16 MiB and with 1 GiB: both boot with the same map."""
     result = lab.run("memory; exit 5", memory=memory).check(5)
     assert "KiB free" in result.serial
 
 
 @pytest.mark.exercise("2.5", points=2)
 def test_ring_3_sees_nothing_of_it(lab):
-    """Kernel pages are for ring 0: reads, writes and jumps fault as protection violations."""
+    """Kernel pages in user mode: reads, writes and jumps fault as protection violations."""
     seeded = random.Random(lab.seed)
     pages = [0, 1, MAPPED - 1, *(seeded.randrange(MAPPED) for _ in range(3))]
     places = [KERNEL_BASE + page * LARGE_PAGE + seeded.randrange(LARGE_PAGE - 4) for page in pages]

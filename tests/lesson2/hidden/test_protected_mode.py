@@ -1,4 +1,4 @@
-"""Exercise 2.2, hidden: every register that real mode leaves behind, seen from outside."""
+"""Exercise 2.2, hidden: every register that real mode leaves, seen from outside."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STEPS = 64  # enough for any sensible solution
 
 @contextmanager
 def at_entrance(lab: Lab, **registers: int):
-    """The second stage, about to enter protected mode for the first time; and what lies there."""
+    """The second stage, about to enter protected mode for the first time; and what is there."""
     symbols = loader_symbols(lab)
     with switched_on(lab, boot="disk") as machine:
         machine.run_to(symbols.find("enter_protected_mode").address)
@@ -27,14 +27,15 @@ def at_entrance(lab: Lab, **registers: int):
 
 
 def enter(machine, symbols) -> None:
-    """Goes on to the caller, behind the near call of 16-bit code."""
+    """Goes on to the caller, after the near call of 16-bit code."""
     top = machine.registers()["esp"] & 0xFFFF
     machine.run_to(int.from_bytes(machine.read(top, 2), "little"))
 
 
 @pytest.mark.exercise("2.2", points=1, gate=True)
 def test_boots_from_disk(lab):
-    """More than a hundred entries: each character that the loader prints goes to the BIOS."""
+    """A boot from the disk enters protected mode more than a hundred times: each character that the
+    loader prints goes to the BIOS."""
     status = random.Random(lab.seed).randrange(1, 60)
     result = lab.run(f"memory; exit {status}", boot="disk", memory=32).check(status)
     assert "boot: loaded by Apprentice boot" in result.serial
@@ -42,18 +43,19 @@ def test_boots_from_disk(lab):
 
 @pytest.mark.exercise("2.2", points=2, gate=True)
 def test_descriptor_table(lab):
-    """The GDT register: the table's linear address; and its last byte, not its size."""
+    """GDTR: the table's linear address, and the offset of its last byte."""
     with at_entrance(lab) as (machine, symbols):
         enter(machine, symbols)
         base, limit = machine.tables()["GDT"]
     table, end = symbols.find("gdt").address, symbols.find("gdt_end").address
-    assert base == table, f"the GDT register has base {base:#x}; the table lies at {table:#x}"
+    assert base == table, f"the GDT register has base {base:#x}; the table is at {table:#x}"
     assert limit == end - table - 1, f"limit {limit:#x} for a table of {end - table} bytes"
 
 
 @pytest.mark.exercise("2.2", points=3, gate=True)
 def test_every_segment_register_is_new(lab):
-    """CS, DS, ES, FS, GS and SS: selectors, and the hidden halves that came with them."""
+    """CS, DS, ES, FS, GS and SS: each has its new selector, and the hidden part that belongs to
+    it."""
     with at_entrance(lab) as (machine, symbols):
         enter(machine, symbols)
         segments = machine.segments()
@@ -67,8 +69,8 @@ def test_every_segment_register_is_new(lab):
 
 @pytest.mark.exercise("2.2", points=2)
 def test_interrupts_are_off(lab):
-    """They may be on before: the vectors of real mode mean nothing in protected mode. So it is for
-    the caller, too, and the next call of the BIOS finds its vectors."""
+    """The interrupt flag on entry: clear before the vectors of real mode become invalid. The caller
+    finds them disabled, and the next call of the BIOS finds its vectors."""
     with at_entrance(lab) as (machine, _):
         machine.set(eflags=machine.registers()["eflags"] | INTERRUPTS)
         top, limit = machine.registers()["esp"] & 0xFFFF, machine.tables()["IDT"]
@@ -82,12 +84,12 @@ def test_interrupts_are_off(lab):
         machine.run_to(int.from_bytes(machine.read(top, 2), "little"))
         flags, behind = machine.registers()["eflags"], machine.tables()["IDT"]
     assert not flags & INTERRUPTS, "interrupts are enabled for the caller"
-    assert table == behind == limit, "the IDT register is none of this code's business"
+    assert table == behind == limit, "this code changes the IDT register"
 
 
 @pytest.mark.exercise("2.2", points=2, gate=True)
 def test_stack_is_the_same(lab):
-    """ESP is the caller's SP, two bytes on, though real mode left garbage in its upper half."""
+    """ESP: the caller's SP plus two, though real mode left garbage in its upper half."""
     garbage = random.Random(lab.seed).randrange(1, 0x10000) << 16
     with at_entrance(lab) as (machine, symbols):
         top = machine.registers()["esp"] & 0xFFFF
@@ -102,7 +104,7 @@ def test_stack_is_the_same(lab):
 @pytest.mark.exercise("2.2", points=1)
 @pytest.mark.parametrize("are_set", [True, False])
 def test_other_bits_of_cr0_stay(lab, are_set):
-    """Only bit 0 is set; and what stands in the other ones leads nowhere else."""
+    """CR0: only bit 0 changes, and other bits do not lead anywhere else."""
     with at_entrance(lab) as (machine, symbols):
         now = machine.dump()["CR0"]
         before = now | HARMLESS if are_set else now & ~HARMLESS
@@ -114,7 +116,7 @@ def test_other_bits_of_cr0_stay(lab, are_set):
 
 @pytest.mark.exercise("2.2", points=1)
 def test_other_registers_stay(lab):
-    """EBX, ECX, EDX, EBP, ESI and EDI are the caller's, all 32 bits of them."""
+    """EBX, ECX, EDX, EBP, ESI and EDI: all 32 bits are unchanged."""
     chooser = random.Random(lab.seed)
     before = {name: chooser.getrandbits(32) for name in ("ebx", "ecx", "edx", "ebp", "esi", "edi")}
     with at_entrance(lab, **before) as (machine, symbols):
@@ -126,7 +128,8 @@ def test_other_registers_stay(lab):
 
 @pytest.mark.exercise("2.2", points=1)
 def test_far_jump_follows_at_once(lab):
-    """Step by step across the write to CR0: CS is loaded next, and the table was loaded before."""
+    """The write to CR0, step by step: GDTR is loaded before it, and the far jump is the next
+    instruction."""
     with at_entrance(lab) as (machine, symbols):
         for _ in range(STEPS):
             machine.step()
@@ -143,7 +146,7 @@ def test_far_jump_follows_at_once(lab):
 
 @pytest.mark.exercise("2.2", points=1)
 def test_entry_after_a_bios_call(lab):
-    """The second entry, from within bios_call: the same care again, and ESP as it was there."""
+    """The second entry, from bios_call: the same rules hold, and ESP is what it was there."""
     symbols = loader_symbols(lab)
     entrance = symbols.find("enter_protected_mode").address
     with switched_on(lab, boot="disk") as machine:
@@ -154,5 +157,5 @@ def test_entry_after_a_bios_call(lab):
         machine.set(esp=0x5A5A0000 | machine.registers()["esp"] & 0xFFFF)
         machine.run_to(home)
         after, segments = machine.registers(), machine.segments()
-    assert after["esp"] == esp + 4, f"ESP is {after['esp']:#x} behind the BIOS call"
+    assert after["esp"] == esp + 4, f"ESP is {after['esp']:#x} after the BIOS call"
     assert {segments[name].selector for name in ("DS", "ES", "FS", "GS", "SS")} == {DATA32}

@@ -78,7 +78,7 @@ class Controllers:
 
     def forge(self, line: int, *places: int) -> int:
         """Enters the vector of a line that is not in service, as a spurious interrupt does, from
-        where the processor stands; runs to a place."""
+        where the processor is; runs to a place."""
         machine = self.machine
         now = machine.registers()
         base, _ = machine.tables()["IDT"]
@@ -105,7 +105,8 @@ def controllers(lab: Lab, *lines: int):
 
 @pytest.mark.exercise("2.4", points=2, gate=True)
 def test_lines_are_moved_and_masked(lab):
-    """After pic_initialize: vectors 32 to 47, every line shut, whatever it was before."""
+    """After pic_initialize: IRQ 0 to 15 have vectors 32 to 47, and every IRQ is masked, whatever it
+    was before."""
     with stopped_at(lab, "pic_initialize") as machine:
         machine.out8(0x21, 0)
         machine.out8(0xA1, 0)
@@ -117,8 +118,8 @@ def test_lines_are_moved_and_masked(lab):
 
 @pytest.mark.exercise("2.4", points=1)
 def test_initialization_words(lab):
-    """The four words that each controller was given, as QEMU's trace has them. A mask may have been
-    written before."""
+    """Initialization words: each controller gets its four, in order. A mask may have been written
+    before."""
     trace = lab.scratch / "trace"
     with switched_on(lab, extra=("-trace", "pic_ioport_write", "-D", str(trace))) as machine:
         machine.run_to(machine.address("pic_initialize"))
@@ -138,8 +139,8 @@ def test_initialization_words(lab):
 
 @pytest.mark.exercise("2.4", points=3, gate=True)
 def test_end_of_interrupt(lab):
-    """Real interrupts of both controllers, from the border between them and the end: in service
-    in the handler, and over in both controllers when it returns. Each comes again."""
+    """EOIs of both controllers: an IRQ is in service in its handler, no longer in service after it,
+    and can come again."""
     lines = (7, 8, 15)
     with controllers(lab, *lines) as pics:
         machine = pics.machine
@@ -158,14 +159,14 @@ def test_end_of_interrupt(lab):
             pics.set_line(line, False)
             machine.run_to(LOOP)
             assert pics.in_service() == (0, 0), (
-                f"line {line}: in service behind the handler (first, second): {pics.in_service()}"
+                f"line {line}: in service after the handler (first, second): {pics.in_service()}"
             )
             assert machine.registers()["eflags"] & INTERRUPTS
 
 
 @pytest.mark.exercise("2.4", points=4)
 def test_spurious_line_7(lab):
-    """While line 5 is in service: nobody is called, and no EOI is sent: it would end line 5."""
+    """A spurious IRQ 7 while IRQ 5 is in service: no handler is called, and no EOI is sent."""
     with controllers(lab, 5, 7) as pics:
         handlers = {line: pics.handler(line) for line in (5, 7)}
         pics.set_line(5, True)
@@ -180,8 +181,8 @@ def test_spurious_line_7(lab):
 
 @pytest.mark.exercise("2.4", points=4)
 def test_spurious_line_15(lab):
-    """While line 10 is in service: the first controller gets its EOI, the second gets none. Here as
-    well, a request that waits is not yet in service."""
+    """A spurious IRQ 15 while IRQ 10 is in service: the first controller gets an EOI, the second
+    gets none. A request that waits is not in service yet."""
     with controllers(lab, 10, 15) as pics:
         handlers = {line: pics.handler(line) for line in (10, 15)}
         pics.set_line(10, True)
@@ -197,7 +198,7 @@ def test_spurious_line_15(lab):
 
 @pytest.mark.exercise("2.4", points=1)
 def test_line_of_the_first_controller(lab):
-    """While line 10 is in service: the EOI of line 5 is for the first controller alone."""
+    """IRQ 5 while IRQ 10 is in service: its EOI goes to the first controller alone."""
     with controllers(lab, 10) as pics:
         handlers = {line: pics.handler(line) for line in (5, 10)}
         pics.set_line(10, True)
@@ -221,7 +222,7 @@ def rates(seed: int) -> list[int]:
 
 @pytest.mark.exercise("2.4", points=3, gate=True)
 def test_divisor(lab):
-    """The nearest divisor, exactly, measured between two ticks; 65536 is written as 0."""
+    """The divisor: the nearest one, measured exactly between two ticks. 65536 is written as 0."""
     with controllers(lab) as pics:
         machine = pics.machine
         for hz in rates(lab.seed):
@@ -242,7 +243,7 @@ def test_divisor(lab):
 
 def ticks_of(machine: Guest, dispatch: int) -> tuple[float, list[int]]:
     """Lets some ticks come: how much time has passed in the timer's clocks, and what it counted at
-    the beginning and behind each tick. Time is added up from short pieces: the PM timer wraps."""
+    the beginning and after each tick. Time is added up from short pieces: the PM timer wraps."""
     passed, (before, count) = 0.0, clocks(machine)
     counts = [count]
     with machine.stopping_at(dispatch):
@@ -266,7 +267,7 @@ def clocks(machine: Guest) -> tuple[float, int]:
 @pytest.mark.exercise("2.4", points=1)
 @pytest.mark.parametrize("hz", [0, 17, 65537])
 def test_frequency_out_of_range(lab, hz):
-    """A panic, before anything is divided by it; 65536 Hz is still in the range."""
+    """A frequency out of range: a panic before it is divided by. 65536 Hz is in the range."""
     with stopped_at(lab, "prompt") as machine:
         function, elsewhere = machine.address("pit_initialize"), machine.address("panic")
         trap = machine.address("trap_dispatch")
@@ -277,7 +278,7 @@ def test_frequency_out_of_range(lab, hz):
 
 @pytest.mark.exercise("2.4", points=2)
 def test_no_tick_is_lost(lab):
-    """As many ticks as interrupts; and none as vector 8, at any time."""
+    """Ticks: as many as interrupts of the timer, and none of them as vector 8."""
     log = lab.scratch / "interrupts"
     with switched_on(lab, "probe work", extra=("-d", "int", "-D", str(log))) as machine:
         machine.run_to(machine.address("machine_exit"))

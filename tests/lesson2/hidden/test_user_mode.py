@@ -1,4 +1,4 @@
-"""Exercise 2.6, hidden: what ring 3 can do, and cannot; QEMU's record of traps is the judge."""
+"""Exercise 2.6, hidden: what a program can do, and cannot; QEMU's record of traps is the judge."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.lesson2.support import (
 DIVIDE, INT3, UNDEFINED, PROTECTION, PAGE = 0, 3, 6, 13, 14
 PROLOGUE = 3  # bytes of "mov eax, [esp]", with which every probe begins
 GENERAL = ("eax", "ecx", "edx", "ebx", "ebp", "esi", "edi")
-FRAME_BYTES = 4 * 19  # with the stack of ring 3
+FRAME_BYTES = 4 * 19  # with the user's stack
 IO_PORTS = 65536
 VISIT = struct.Struct("<8I")  # struct user_visit
 STATE_ESP0, STATE_SS0, STATE_IO_MAP = 4, 8, 102
@@ -72,7 +72,7 @@ def privileged() -> list[Probe]:
 
 
 def plain() -> list[Probe]:
-    """What ring 3 may do, and exceptions that are its own."""
+    """What a program may do, and its own exceptions."""
     return [
         Probe("nothing", None, UNDEFINED, eip=1),
         Probe("undefined", None, UNDEFINED),
@@ -100,7 +100,7 @@ def selectors() -> list[Probe]:
 
 
 def addresses(seed: int) -> list[Probe]:
-    """Reads, writes and jumps to the kernel's memory, to nowhere, and to the own page."""
+    """Reads, writes and jumps to the kernel's memory, to nowhere, and to its own page."""
     numbers = random.Random(seed)
     kernel = KERNEL_BASE + numbers.randrange(896 << 20) & ~3
     nowhere = numbers.randrange(0x10000000, 0xBFFFFFF0) & ~3
@@ -143,7 +143,8 @@ def check_probes(lab: Lab, probes: list[Probe]) -> None:
 
 @pytest.mark.exercise("2.6", points=2, gate=True)
 def test_probes_of_instructions(lab):
-    """Privileged instructions, gates, and exceptions that are ring 3's own, in any order."""
+    """Privileged instructions, gates and exceptions in user mode: each is reported as the processor
+    raises it, in any order."""
     probes = privileged() + plain()
     random.Random(lab.seed).shuffle(probes)
     check_probes(lab, probes)
@@ -151,20 +152,20 @@ def test_probes_of_instructions(lab):
 
 @pytest.mark.exercise("2.6", points=2)
 def test_probes_of_addresses_and_selectors(lab):
-    """Memory and segments: error code and address, exactly."""
+    """Forbidden addresses and selectors in user mode: error code and address are exact."""
     check_probes(lab, selectors() + addresses(lab.seed))
 
 
 @pytest.mark.exercise("2.6", points=2)
 def test_probes_of_ports(lab):
-    """No port is allowed, the last one neither."""
+    """Ports in user mode: none is allowed, the last one included."""
     check_probes(lab, ports(lab.seed))
 
 
 @pytest.mark.exercise("2.6", points=2)
 def test_allowed_ports(lab):
-    """A port that is allowed, once or twice, that one and no other; two in a byte of the map; and
-    the very last, behind which the processor looks one byte further."""
+    """A port that is allowed, once or twice: that port and no other. Two ports may share a byte of
+    the bitmap; after the last port the processor reads one more byte."""
     base = random.Random(lab.seed).randrange(0x2000, 0x8000) & ~7
     first, second = base + 2, base + 5
     free, held = {"vector": UNDEFINED, "eip": 3}, {"vector": PROTECTION, "eip": 2}
@@ -191,8 +192,8 @@ def test_allowed_ports(lab):
 
 @pytest.mark.exercise("2.6", points=3, gate=True)
 def test_registers_on_entry(lab):
-    """At the first instruction of ring 3: nothing of the kernel, user segments with RPL 3,
-    interrupts enabled, no privilege of I/O."""
+    """Registers at the first instruction of user mode: none of the kernel's values, user segments
+    with RPL 3, interrupts enabled, IOPL 0."""
     with stopped_at(lab, "prompt", "probe nothing") as machine:
         machine.run_to(USER_BASE)
         registers, segments = machine.registers(), machine.segments()
@@ -205,12 +206,12 @@ def test_registers_on_entry(lab):
         segment = segments[name]
         assert segment.selector == USER_DATA, f"{name} is {segment.selector:#x}, not 0x23"
         assert (segment.base, segment.limit) == (0, 0xFFFFFFFF)
-        assert segment.access == 0xF3, f"{name} is no data segment of ring 3"
+        assert segment.access == 0xF3, f"{name} is not a data segment for ring 3"
 
 
 @pytest.mark.exercise("2.6", points=2, gate=True)
 def test_task_state(lab):
-    """What the processor reads by itself: limit, stack segment, and a map that forbids all."""
+    """The task state segment: limit, stack segment, and an I/O bitmap that forbids every port."""
     with stopped_at(lab, "prompt", "probe nothing") as machine:
         machine.run_to(USER_BASE)
         task = machine.segments()["TR"]
@@ -221,16 +222,18 @@ def test_task_state(lab):
     io_map = int.from_bytes(state[STATE_IO_MAP : STATE_IO_MAP + 2], "little")
     last = io_map + IO_PORTS // 8
     assert ss0 == KERNEL_DATA, f"ss0 is {ss0:#x}"
-    assert io_map == 104, f"the map begins at {io_map}, behind 104 bytes of task state"
+    assert io_map == 104, f"the map begins at {io_map}, not after 104 bytes of task state"
     assert last <= task.limit < last + 4, f"the limit is {task.limit}, the map ends at {last}"
-    assert set(state[io_map : last + 1]) == {0xFF}, "bits of the map, or the byte behind, are clear"
+    assert set(state[io_map : last + 1]) == {0xFF}, (
+        "bits of the map, or the byte after it, are clear"
+    )
     assert access == 0x8B, f"the task's descriptor has access byte {access:#x}: it is not busy"
 
 
 @pytest.mark.exercise("2.6", points=2)
 def test_stack_of_the_trap(lab):
-    """A trap from ring 3 begins right below what user_enter has saved, at whatever depth it was
-    called, each time anew."""
+    """The kernel stack of a trap from user mode: it begins right below what user_enter has saved,
+    at any depth, each time again."""
     seeded = random.Random(lab.seed)
     with stopped_at(lab, "prompt", "probe nothing; probe nothing; probe nothing") as machine:
         mask_all_lines(machine)
@@ -254,7 +257,7 @@ def test_stack_of_the_trap(lab):
 
 @pytest.mark.exercise("2.6", points=2)
 def test_timer_interrupts_ring_3(lab):
-    """Interrupts are on in ring 3, and the work goes on behind them."""
+    """Timer interrupts in user mode: they are delivered, and the program goes on after them."""
     result, traps = run_recorded(lab, "probe work; probe flags", variables=("probe_visit",))
     result.check()
     inside = [trap for trap in traps if trap.ring == 3]

@@ -20,7 +20,7 @@ CRASHES = (
 
 @pytest.mark.exercise("2.0", points=1)
 def test_boots_and_ticks(lab):
-    """From the disk to the prompt, with a clock, which interrupts ring 3, too."""
+    """A boot from the disk to the prompt: the clock ticks, in user mode, too."""
     result, traps = run_recorded(lab, "help; probe work", boot="disk")
     expect(result, r"time: the processor counts at \d+ kHz", "> help", "> probe work")
     ticks = [trap for trap in traps if (trap.vector, trap.ring) == (TIMER, 3)]
@@ -30,7 +30,7 @@ def test_boots_and_ticks(lab):
 
 @pytest.mark.exercise("2.0", points=1)
 def test_probes(lab):
-    """Ring 3 is entered, is held, and is given one port."""
+    """User mode: it is entered, it is confined, and it is given one port."""
     seeded = random.Random(lab.seed)
     port = seeded.randrange(0x2000, 0x8000)
     address = KERNEL_BASE + seeded.randrange(16 << 20) & ~3
@@ -45,12 +45,12 @@ def test_probes(lab):
     )
     seen = [(trap.vector, trap.error_code) for trap in user_exceptions(traps)]
     if seen != [(PROTECTION, 0), (PROTECTION, 0), (UNDEFINED, 0), (PAGE, 5)]:
-        fail(f"ring 3 has caused other exceptions than the kernel says: {seen}", result)
+        fail(f"user mode caused other exceptions than the kernel says: {seen}", result)
 
 
 @pytest.mark.exercise("2.0", points=1)
 def test_fault_of_the_kernel(lab):
-    """The kernel's own fault is reported, and where it happened."""
+    """A fault in the kernel: it is reported with its place."""
     kind, address, line = random.Random(lab.seed).choice(CRASHES)
     result, traps = run_recorded(lab, f"crash {kind}")
     expect(

@@ -1,5 +1,5 @@
 /*
- * exec_add_from_user on a memory of ring 3 that standard input describes, a command a line, with
+ * exec_add_from_user on a program's memory that standard input describes, a command a line, with
  * hexadecimal numbers:
  *   at ADDRESS LENGTH HEX      puts this many bytes there
  *   kernel TEXT                adds one argument of the kernel's own

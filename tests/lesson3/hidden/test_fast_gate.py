@@ -69,8 +69,8 @@ def place_of_return(caller: Caller) -> int:
 
 @pytest.mark.exercise("3.4", points=2, gate=True)
 def test_processor_registers(lab):
-    """The code segment from which the three others follow, a stack of the kernel, the entry; and a
-    call that comes that way to syscall_dispatch, and back with the kernel's answer."""
+    """The three MSRs: code segment, a kernel stack, entry. A call by SYSENTER reaches
+    syscall_dispatch, and its result comes back."""
     with ring3(lab) as caller:
         pid = caller.renumber(random.Random(lab.seed))
         look_at_registers(caller)
@@ -103,7 +103,7 @@ def look_at_registers(caller: Caller) -> None:
 
 @pytest.mark.exercise("3.4", points=1)
 def test_processor_without_it(lab):
-    """Where CPUID says no, nothing is written, and programs are not told of it."""
+    """A processor without SYSENTER: no MSR is written, and programs are not told of it."""
     with ring3(lab, "-cpu", "qemu32,-sep") as caller:
         assert caller.result(GETPID) == 1
         with caller.in_kernel() as guest:
@@ -113,7 +113,8 @@ def test_processor_without_it(lab):
 
 @pytest.mark.exercise("3.4", points=2)
 def test_every_register_in_many_calls(lab):
-    """Calls through the shared page with random registers and flags (300, then 50)."""
+    """Calls through the shared page with random registers and flags (300, then 50): only the result
+    changes."""
     seeded = random.Random(lab.seed)
     with ring3(lab) as caller:
         for _ in range(300 if lab.mode == "icount" else 50):
@@ -130,8 +131,8 @@ def test_every_register_in_many_calls(lab):
 
 @pytest.mark.exercise("3.4", points=2)
 def test_what_the_call_sees(lab):
-    """The frame is that of INT 0x80, field by field, on the same stack; flags and segments are
-    C's, and interrupts are enabled."""
+    """The frame of a fast call: field by field that of INT 0x80, on the same stack. C has its own
+    flags and segments, and interrupts are enabled."""
     seeded = random.Random(lab.seed)
     values = {name: seeded.getrandbits(32) for name in ARGUMENTS}
     number = seeded.randrange(400, 500)
@@ -154,8 +155,8 @@ def test_what_the_call_sees(lab):
     ]
     assert not differ, f"other than by INT 0x80: {', '.join(differ)}"
     assert frame["eip"] == home and frame["cs"] & 0xFFFF == USER_CODE
-    assert frame["eflags"] & flags == flags, "ring 3's flags are not in the frame"
-    assert not inside["eflags"] & DIRECTION, "the direction flag of ring 3 is set in C"
+    assert frame["eflags"] & flags == flags, "the program's flags are not in the frame"
+    assert not inside["eflags"] & DIRECTION, "the program's direction flag is set in C"
     assert not inside["eflags"] & NESTED, "NT is set: the next IRET is a task switch"
     assert inside["eflags"] & INTERRUPTS, "interrupts are disabled in the call"
     assert (inside["ds"], inside["es"]) == (KERNEL_DATA, KERNEL_DATA)
@@ -164,7 +165,7 @@ def test_what_the_call_sees(lab):
 
 @pytest.mark.exercise("3.4", points=2)
 def test_both_gates_give_the_same_answers(lab):
-    """A row of calls, good and bad, with up to six arguments, once by each gate."""
+    """Good and bad calls with up to six arguments: both gates give the same results."""
     seeded = random.Random(lab.seed)
     calls = [(GETPID,), (UNAME, DATA + 0x100), (UNAME, 4), (BRK, 0), (400,), (0xFFFFFFFF,)]
     calls += [(OPEN, DATA, 0), (OPEN, 0, 0), (READ, 77, DATA, 4), (WRITE, 1, KERNEL_BASE, 4)]
@@ -180,7 +181,7 @@ def test_both_gates_give_the_same_answers(lab):
 
 @pytest.mark.exercise("3.4", points=1)
 def test_sixth_argument(lab):
-    """It lies where EBP points, on ring 3's stack; at the last word of the world, too."""
+    """The sixth argument: it is read where EBP points, also from the last word below the kernel."""
     seeded = random.Random(lab.seed)
     with ring3(lab) as caller:
         for place in (STACK - 64, SPACE_END - 4, DATA, SHARED_PAGE, KERNEL_BASE - 4):
@@ -195,7 +196,7 @@ def test_sixth_argument(lab):
 
 @pytest.mark.exercise("3.4", points=2, gate=True)
 def test_stack_pointer_that_lies(lab):
-    """EBP in the kernel, across its border, or nowhere: EFAULT, and no call is made."""
+    """EBP in the kernel, across its start, or unmapped: EFAULT, and no call is made."""
     places = (0, 4, 0x60000000, SPACE_END, SPACE_END - 3, KERNEL_BASE - 3, KERNEL_BASE - 1)
     places += (KERNEL_BASE, SCRATCH, 0xFFFFFFFC, 0xFFFFFFFF, 0x80000000)
     with ring3(lab) as caller:
@@ -222,13 +223,13 @@ def test_stack_pointer_that_lies(lab):
 
 @pytest.mark.exercise("3.4", points=2, gate=True)
 def test_trap_flag(lab):
-    """Ring 3 sets TF just before SYSENTER: the kernel goes on, and is not single-stepped."""
+    """TF set just before SYSENTER: the kernel is not single-stepped, and goes on."""
     with ring3(lab) as caller:
         flags = TRAP | INTERRUPTS | 2
         caller.write(STACK - 64, bytes(4))
         caller.prepare(GETPID, (), eip=FAST, ebp=STACK - 64, eflags=flags)
         reached = caller.guest.run_to("syscall_dispatch", "panic_announce")
-        assert reached == "syscall_dispatch", "the trap flag of ring 3 makes the kernel panic"
+        assert reached == "syscall_dispatch", "the program's trap flag makes the kernel panic"
         assert not caller.guest.registers()["eflags"] & TRAP
         caller.guest.run_to(place_of_return(caller))
         assert caller.guest.registers()["eax"] == 1
@@ -237,7 +238,7 @@ def test_trap_flag(lab):
 
 @pytest.mark.exercise("3.4", points=1)
 def test_only_this_trap_is_mended(lab):
-    """The debug exception at sysenter_entry: its frame loses the trap flag and nothing else. Others
+    """The debug exception at sysenter_entry: only TF changes in its frame. Other debug exceptions
     are reported."""
     with ring3(lab) as caller, caller.in_kernel() as guest:
         entry = guest.address("sysenter_entry")
@@ -259,8 +260,8 @@ def test_only_this_trap_is_mended(lab):
 
 @pytest.mark.exercise("3.4", points=2)
 def test_work_before_the_way_back(lab):
-    """With work to do it is done, and the way back is IRET's: what the work has written into the
-    frame is what ring 3 gets, in every register."""
+    """Work that waits before the return: it is done, and IRET returns with every register that it
+    has changed."""
     with ring3(lab) as caller:
         guest = caller.guest
         work = guest.address("trap_return_work")
@@ -284,8 +285,8 @@ def test_work_before_the_way_back(lab):
 
 @pytest.mark.exercise("3.4", points=2)
 def test_frame_that_was_changed(lab):
-    """A call that has moved EIP itself (sigreturn does) cannot leave by SYSEXIT, though half of the
-    address may be the same."""
+    """A call that changes EIP in its frame, as sigreturn does: it does not return by SYSEXIT, even
+    if half of the address is the same."""
     with ring3(lab) as caller:
         guest = caller.guest
         caller.stop_in_shared_call("syscall_dispatch", 400, 1, 2, 3, 4, 5, 6)
@@ -300,8 +301,8 @@ def test_frame_that_was_changed(lab):
 
 @pytest.mark.exercise("3.4", points=2)
 def test_no_interrupt_slips_in(lab):
-    """From the look at the work up to SYSEXIT interrupts are disabled; in ring 3 they are on. So it
-    is for a call that is refused, too."""
+    """From the check for work to SYSEXIT: interrupts are disabled, also in a call that is refused.
+    User mode has them enabled."""
     with ring3(lab) as caller:
         home = place_of_return(caller)
         for refused in (False, True):
@@ -319,7 +320,8 @@ def test_no_interrupt_slips_in(lab):
 
 @pytest.mark.exercise("3.4", points=1)
 def test_call_begins_again(lab):
-    """Two bytes before the place of return stands INT 0x80, which does the same."""
+    """A call that begins again: two bytes before the return address is INT 0x80, which does the
+    same."""
     with ring3(lab) as caller:
         home = place_of_return(caller)
         assert caller.guest.read(home - 2, 2) == b"\xcd\x80"
@@ -328,7 +330,7 @@ def test_call_begins_again(lab):
 
 @pytest.mark.exercise("3.4", points=1, gate=True)
 def test_price(lab):
-    """getpid through the shared page takes at most 125 instructions, by SYSENTER there, and back by
+    """The cost of getpid through the shared page: at most 125 instructions, by SYSENTER and
     SYSEXIT."""
     with ring3(lab) as caller:
         caller.call_shared(GETPID)

@@ -42,8 +42,8 @@ FLAGS_KEPT = STATUS_FLAGS | DIRECTION | NESTED | ALIGNMENT | IDENTITY | INTERRUP
 
 @pytest.mark.exercise("3.1", points=1, gate=True)
 def test_gate_in_memory(lab):
-    """A trap gate, for ring 3, to syscall_entry; its neighbours stay shut. A call comes through it
-    to syscall_dispatch, and back with the kernel's answer."""
+    """Gate 0x80: a trap gate for ring 3 to syscall_entry; the gates next to it stay closed. A call
+    reaches syscall_dispatch, and its result comes back."""
     with ring3(lab) as caller:
         guest = caller.guest
         pid = caller.renumber(random.Random(lab.seed))
@@ -54,7 +54,7 @@ def test_gate_in_memory(lab):
         caller.stop_in_call(GETPID)
         found = caller.back()["eax"]
     assert high & 0xFFFF == TRAP_GATE_3, (
-        f"gate 0x80 has the bits {high & 0xFFFF:#06x}; a trap gate for ring 3 has 0xef00"
+        f"gate 0x80 has the bits {high & 0xFFFF:#06x}; 0xef00 is a trap gate for ring 3"
     )
     assert (low & 0xFFFF | high & 0xFFFF0000, low >> 16) == (entry, KERNEL_CODE)
     assert others == [0x8E00] * 2
@@ -85,7 +85,8 @@ def test_every_register_in_many_calls(lab):
 
 @pytest.mark.exercise("3.1", points=1)
 def test_segment_registers(lab):
-    """Segments of ring 3 that begin elsewhere, or nowhere, do no harm, and come back."""
+    """User segment registers with other bases or null selectors: the kernel is not affected, and
+    they come back."""
     with ring3(lab) as caller:
         moved = caller.moved_segment()
         chosen = {"ds": moved, "es": moved, "fs": USER_DATA, "gs": 0}
@@ -97,7 +98,8 @@ def test_segment_registers(lab):
 
 @pytest.mark.exercise("3.1", points=2, gate=True)
 def test_any_number(lab):
-    """-1, 2^31 - 1, the table's end, and numbers whose place in a table wraps to another's."""
+    """Call numbers -1, 2^31 - 1, the table's end, and numbers whose offset wraps: ENOSYS where
+    there is no call."""
     wrapping = [GETPID + (1 << shift) for shift in (9, 16, 20, 27, 28, 29, 30, 31)]
     numbers = [0xFFFFFFFF, 0x7FFFFFFF, 0x80000000, LIMIT - 1, LIMIT, LIMIT + 1, *wrapping]
     with ring3(lab) as caller:
@@ -110,7 +112,7 @@ def test_any_number(lab):
 
 @pytest.mark.exercise("3.1", points=1)
 def test_nothing_behind_the_table_is_a_call(lab):
-    """512 numbers, from 0: what lies behind the table's last word is not looked at."""
+    """Numbers beyond the table: memory after its last word is not used as a call."""
     with ring3(lab) as caller, caller.in_kernel() as guest:
         (table,) = (
             each
@@ -124,13 +126,13 @@ def test_nothing_behind_the_table_is_a_call(lab):
             guest.write(place, struct.pack("<I", DATA))
             found = guest.call("syscall_find", number)
             guest.write(place, struct.pack("<I", word))
-            assert found == 0, f"syscall_find({number}) takes a word that is none of its table"
+            assert found == 0, f"syscall_find({number}) takes a word outside its table"
 
 
 @pytest.mark.exercise("3.1", points=2, gate=True)
 def test_what_the_call_sees(lab):
-    """The frame has ring 3's registers and the number as its error code; C has its own flags and
-    segments, and interrupts are enabled."""
+    """The frame of a call: the user's registers, with the number as error code. C has its own flags
+    and segments, and interrupts are enabled."""
     seeded = random.Random(lab.seed)
     values = [seeded.getrandbits(32) for _ in ARGUMENTS]
     number = seeded.randrange(400, 500)
@@ -144,27 +146,27 @@ def test_what_the_call_sees(lab):
     assert (frame["eip"], frame["cs"] & 0xFFFF) == (AFTER_GATE, USER_CODE)
     assert (frame["user_esp"], frame["user_ss"] & 0xFFFF) == (STACK, USER_DATA)
     assert (inside["ds"], inside["es"]) == (KERNEL_DATA, KERNEL_DATA)
-    assert not inside["eflags"] & DIRECTION, "the direction flag of ring 3 is set in C"
+    assert not inside["eflags"] & DIRECTION, "the program's direction flag is set in C"
     assert not inside["eflags"] & NESTED
     assert inside["eflags"] & INTERRUPTS, "interrupts are disabled in the call"
 
 
 @pytest.mark.exercise("3.1", points=1)
 def test_stack_does_not_creep(lab):
-    """Each call begins at the same place of the kernel's stack, aligned as the frame is."""
+    """The kernel stack of each call: it begins at the same place, aligned as the frame is."""
     with ring3(lab) as caller:
         places = set()
         for number in (GETPID, 500, UNAME, GETPID):
             frame = caller.stop_in_call(number, DATA)
             places.add(frame["address"])
             caller.back()
-    assert len(places) == 1, f"frames lay at {sorted(map(hex, places))}"
+    assert len(places) == 1, f"frames were at {sorted(map(hex, places))}"
 
 
 @pytest.mark.exercise("3.1", points=1)
 def test_a_call_may_change_the_frame(lab):
-    """What a call writes into the frame while it runs is what ring 3 gets: a signal handler begins
-    so. Its result takes the place of EAX, and nothing else; traced or not."""
+    """A call that writes to its frame: the program gets the new values, as a signal handler needs.
+    The result replaces EAX and nothing else, traced or not."""
     names = ("edi", "esi", "ebp", "ebx", "edx", "ecx")
     with ring3(lab) as caller:
         guest = caller.guest
@@ -198,8 +200,8 @@ def spoil_argument(guest) -> None:
 
 @pytest.mark.exercise("3.1", points=2)
 def test_work_before_the_way_back(lab):
-    """While there is work, in any of 32 bits, trap_return is called with the frame: each time anew,
-    until there is none."""
+    """Work that waits, in any of 32 bits: trap_return is called with the frame until there is
+    none."""
     with ring3(lab) as caller:
         guest = caller.guest
         frame = caller.stop_in_call(GETPID)
@@ -219,8 +221,8 @@ def test_work_before_the_way_back(lab):
 
 @pytest.mark.exercise("3.1", points=1)
 def test_no_interrupt_slips_in(lab):
-    """From the last look at the work until IRET interrupts are disabled, even if the work has
-    enabled them."""
+    """From the last check for work to IRET: interrupts are disabled, even if the work has enabled
+    them."""
     with ring3(lab) as caller:
         for work in (0, 1):
             caller.stop_in_call(GETPID)
@@ -239,7 +241,7 @@ def test_no_interrupt_slips_in(lab):
 
 @pytest.mark.exercise("3.1", points=2)
 def test_price(lab):
-    """getpid takes at most 80 instructions, counted from outside."""
+    """The cost of getpid: at most 80 instructions, counted from outside."""
     with ring3(lab) as caller:
         caller.call(GETPID)
         caller.prepare(GETPID, ())
@@ -250,9 +252,8 @@ def test_price(lab):
 
 @pytest.mark.exercise("3.1", points=2)
 def test_tracing(lab):
-    """While it is on, each call is begun with its frame and ended with its result; while it is
-    off, not a byte of the ring is written, and none by a call in which it is switched on. A call in
-    which it is switched off is ended."""
+    """Tracing of calls: while enabled, each call begins and ends a record. While disabled, the ring
+    is not written, not even by the call that enables tracing; a call that disables it is ended."""
     with ring3(lab) as caller:
         guest = caller.guest
         ring = guest.symbols.find("syscall_trace")

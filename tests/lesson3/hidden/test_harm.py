@@ -56,7 +56,7 @@ STACK_START = SPACE_END - (256 << 10)
 
 
 def check(lab: Lab, images: list[Image]) -> None:
-    """elf_check says of each what it shall."""
+    """elf_check says of each what it must."""
     program = lab.host(["kernel/process/exec_elf.c"], [HERE / "host" / "elf_check.c"], "elf_check")
     found = answers(lab, program, [question(each) for each in images], "kernel/process/exec_elf.c")
     assert len(found) == len(images)
@@ -70,27 +70,27 @@ def check(lab: Lab, images: list[Image]) -> None:
 
 @pytest.mark.exercise("3.6", points=2, host=True, gate=True)
 def test_damaged_files(lab):
-    """Four thousand files with one or two lies, against an independent judge."""
+    """Four thousand damaged ELF files: accepted and refused as an independent judge says."""
     check(lab, list(damaged_files(lab.seed, COUNT)))
 
 
 @pytest.mark.exercise("3.6", points=2, host=True)
 def test_headers_at_their_edges(lab):
-    """Program headers that end with the bytes that were read, or one byte further; that wrap; of
-    another size; at odd places."""
+    """Program headers at the end of what was read, beyond it, wrapping, of another size, unaligned:
+    each is accepted or refused exactly."""
     check(lab, headers_at_their_edges(random.Random(lab.seed)))
 
 
 @pytest.mark.exercise("3.6", points=2, host=True)
 def test_segments_at_their_edges(lab):
-    """The first and the last byte of ring 3, sums that wrap, a file larger than memory; with and
-    without a bias."""
+    """Segments at the first and the last byte of user space, sums that wrap, more in the file than
+    in memory: each is accepted or refused exactly, with and without a bias."""
     check(lab, segments_at_their_edges(random.Random(lab.seed)))
 
 
 @pytest.mark.exercise("3.6", points=1)
 def test_kernel_survives_bad_programs(lab):
-    """As programs to be run: each is refused in a word, and the next one runs."""
+    """Bad programs: each is refused with a reason, and the next program runs."""
     bad = [
         Image((Segment(vaddr=0xC0100000, filesz=0, memsz=PAGE),)),
         Image((Segment(vaddr=0xFFFFF000, filesz=0, memsz=PAGE * 2),)),
@@ -120,12 +120,12 @@ SOUND = 0x08008000  # where strings are that can be had
 
 
 def at(address: int, data: bytes) -> str:
-    """Puts bytes into ring 3's memory: a line for the program."""
+    """Puts bytes into the program's memory: a line for the program."""
     return f"at {address:x} {len(data):x} {data.hex()}"
 
 
 def words(*values: int) -> bytes:
-    """An array of ring 3."""
+    """An array in the program's memory."""
     return struct.pack(f"<{len(values)}I", *values)
 
 
@@ -140,7 +140,8 @@ def ask(lab: Lab, lines: list[str]) -> list[list[str]]:
 
 @pytest.mark.exercise("3.6", points=3, host=True, gate=True)
 def test_arguments(lab):
-    """Strings in their order, behind what was there; a null array, and one in an array's end."""
+    """Argument strings: in order, after what was there. A null array and a null pointer end the
+    list."""
     chance = random.Random(lab.seed)
     texts = [b"program", b"", b"two words", b"x" * chance.randrange(200, 400), word(chance)]
     places, strings = [], b""
@@ -158,7 +159,7 @@ def test_arguments(lab):
 
 @pytest.mark.exercise("3.6", points=1, host=True)
 def test_arguments_that_change(lab):
-    """Another task changes pointers and strings as soon as they were read: what was read counts."""
+    """Arguments that another task changes while they are copied: what was read first counts."""
     chance = random.Random(lab.seed)
     texts = [word(chance) + b"\0" for _ in range(chance.randrange(3, 9))]
     places = accumulate(map(len, texts[:-1]), initial=STRINGS)
@@ -173,8 +174,8 @@ def test_arguments_that_change(lab):
 
 @pytest.mark.exercise("3.6", points=2, host=True)
 def test_bad_arguments(lab):
-    """Arrays, pointers and strings that are not there, or that go over the edge: EFAULT. Nothing is
-    added but the good strings before them."""
+    """Arrays, pointers and strings that are unmapped or reach into the kernel: EFAULT. Only the
+    good strings before them are added."""
     lines = [at(STRINGS, b"good\0"), at(MEMORY_END - 4, b"good")]
     arrays = [words(STRINGS, 0xC0000000, 0), words(4, 0), words(STRINGS, MEMORY_END - 4, 0)]
     for i, array in enumerate(arrays):
@@ -223,7 +224,8 @@ def with_sound_ones(lines: list[str], chance: random.Random) -> tuple[list[str],
 
 @pytest.mark.exercise("3.6", points=3, host=True)
 def test_room_for_arguments(lab):
-    """To the last byte, and one more; and an array without an end: E2BIG, for each takes a NUL."""
+    """Room for arguments: filled to the last byte; one byte more, or an array without end, is
+    E2BIG, because each string needs its NUL."""
     exact = b"a" * (TEXTS - 6) + b"\0"
     lines = [at(STRINGS, exact), at(ARRAY, words(STRINGS, 0, STRINGS + TEXTS - 6, 0))]
     lines += ["new", f"add {ARRAY:x} 0"]  # a byte less than there is room for
@@ -263,7 +265,7 @@ def mapped(caller: support.Caller, space: int, pages: list[int]) -> list[bool]:
 
 @pytest.mark.exercise("3.6", points=2, gate=True)
 def test_heap_takes_and_gives_pages(lab):
-    """Pages are taken as a whole, and given back as soon as the heap has no byte in them."""
+    """Pages of the heap: taken whole, and released as soon as the heap has no byte in them."""
     with ring3(lab) as caller:
         space, start = space_of(caller), caller.result(BRK, 0)
         pages = [start + PAGE * i for i in range(4)]
@@ -282,7 +284,8 @@ def test_heap_takes_and_gives_pages(lab):
 
 @pytest.mark.exercise("3.6", points=2)
 def test_new_memory_is_zero(lab):
-    """Whatever the program has left there: in whole pages, and in the page of the old end."""
+    """New memory of the heap: zero in whole pages and in the page of the old end, whatever was
+    there."""
     seeded = random.Random(lab.seed)
     with ring3(lab) as caller:
         start = end = caller.result(BRK, 0)
@@ -299,7 +302,8 @@ def test_new_memory_is_zero(lab):
 
 @pytest.mark.exercise("3.6", points=2)
 def test_heap_has_borders(lab):
-    """Its start, the stack, what else is mapped, and numbers that wrap: the end stays."""
+    """Limits of the heap: its start, the stack, other mappings, and sums that wrap. The end does
+    not move."""
     with ring3(lab) as caller:
         space, start = space_of(caller), caller.result(BRK, 0)
         end = start + 5000
@@ -388,8 +392,8 @@ def free_pages(caller: support.Caller) -> int:
 
 @pytest.mark.exercise("3.6", points=3)
 def test_random_calls(lab):
-    """A hundred thousand with random pointers (then four thousand at the other clock rate): the
-    machine lives, no page is lost, and the results are those of the reference."""
+    """A hundred thousand calls with random pointers: the machine survives, no page is lost, and
+    results are the reference's. At the second clock rate there are four thousand."""
     more = 100_000 - 2 * FIRST if lab.mode == "icount" else 0
     seed = random.Random(lab.seed).getrandbits(32) | 2
     total, lost = random_calls(lab, seed, more)

@@ -28,8 +28,8 @@ def put_result(program, value: int) -> None:
 @pytest.mark.exercise("3.2", points=2, gate=True)
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_arguments(lab, variant):
-    """None to six, random, with and without frame pointer, optimized or not; the result is what
-    the kernel gives, and the registers that C keeps are kept."""
+    """Stubs with no to six arguments, with and without a frame pointer, optimized or not: the
+    result is the kernel's, and C's callee-saved registers survive."""
     seeded = random.Random(lab.seed)
     with stubs(lab, variant) as program:
         for count in range(7):
@@ -45,13 +45,13 @@ def test_arguments(lab, variant):
             assert program.end() == result, f"_syscall{count} changes the result"
             after = program.guest.registers()
             changed = [name for name in KEPT if after[name] != kept[name]]
-            assert not changed, f"behind _syscall{count} {', '.join(changed)} have changed"
+            assert not changed, f"after _syscall{count} {', '.join(changed)} have changed"
 
 
 @pytest.mark.exercise("3.2", points=2, gate=True)
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_values_that_live(lab, variant):
-    """Ten values, needed behind two calls with all arguments, are what they were."""
+    """Ten values needed after two calls with all arguments: unchanged."""
     seeded = random.Random(lab.seed)
     with stubs(lab, variant) as program:
         words = [seeded.getrandbits(32) for _ in range(LIVE)]
@@ -67,8 +67,8 @@ def test_values_that_live(lab, variant):
 @pytest.mark.exercise("3.2", points=1)
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_calls_in_a_loop(lab, variant):
-    """Behind _syscall6 each register but EAX has what the compiler has put there: the next call
-    finds its arguments."""
+    """Calls in a loop: after _syscall6 each register but EAX is what the compiler expects, and the
+    next call gets its arguments."""
     last = random.Random(lab.seed).getrandbits(32)
     with stubs(lab, variant) as program:
         for index in range(3):
@@ -80,7 +80,7 @@ def test_calls_in_a_loop(lab, variant):
 
 @pytest.mark.exercise("3.2", points=2, gate=True)
 def test_memory_that_the_call_writes(lab):
-    """A buffer that is zero before the call has what the call has put there, whatever the stub."""
+    """A buffer that the call writes: the program sees the new contents, with every stub."""
     seeded = random.Random(lab.seed)
     places = {"receive": "ecx", "receive0": ""}
     places |= {f"receive{count}": "ebx" for count in range(1, 7)}
@@ -99,7 +99,7 @@ def test_memory_that_the_call_writes(lab):
 @pytest.mark.exercise("3.2", points=2)
 @pytest.mark.parametrize("variant", ["plain", "no-frames"])
 def test_memory_that_the_call_reads(lab, variant):
-    """What the program has written lies in memory when the call is made."""
+    """A buffer that the call reads: it has what the program has written before."""
     word = random.Random(lab.seed).getrandbits(32)
     with stubs(lab, variant) as program:
         frame = program.begin("send", NUMBER, word)
@@ -110,7 +110,7 @@ def test_memory_that_the_call_reads(lab, variant):
 
 @pytest.mark.exercise("3.2", points=1)
 def test_calls_without_a_use(lab):
-    """A call is made even if nobody looks at its result, by each of the stubs."""
+    """A call whose result is not used: it is made, with every stub."""
     with stubs(lab) as program:
         assert program.begin("unused", NUMBER)["eax"] == NUMBER
         for count in range(1, 7):
@@ -121,7 +121,7 @@ def test_calls_without_a_use(lab):
 @pytest.mark.exercise("3.2", points=1)
 @pytest.mark.parametrize("variant", ["plain", "pic"])
 def test_results_that_are_arguments(lab, variant):
-    """The result is in EAX, whatever register would be the best place for what follows."""
+    """A result that is the next call's argument: it comes from EAX."""
     seeded = random.Random(lab.seed)
     with stubs(lab, variant) as program:
         for count in range(7):
@@ -137,7 +137,7 @@ def test_results_that_are_arguments(lab, variant):
 
 @pytest.mark.exercise("3.2", points=2, gate=True)
 def test_errors_and_addresses(lab):
-    """-4095 to -1 are errors; -4096 and every address are none, and errno stays."""
+    """Results -4095 to -1 are errors; -4096 and addresses are not, and errno is unchanged."""
     with stubs(lab) as program:
         judge, errno = program.address("judge"), program.address("errno")
         for result in (-1, -2, -38, -512, -4094, -4095):

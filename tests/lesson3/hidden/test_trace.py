@@ -37,7 +37,7 @@ NUMBER_IN_RECORD, RESULT_IN_RECORD, SEQUENCE_IN_RECORD = 16, 44, 48
 
 
 def fake_frame(ring: Ring, number: int, argument: int = 0) -> int:
-    """A frame of ring 3, as syscall_trace_begin gets it; its address. The number stands in EAX and
+    """A user frame, as syscall_trace_begin gets it; its address. The number is in EAX and
     in the error code, and may be read from either."""
     words = [0] * len(FRAME)
     words[FRAME.index("ebx")] = argument
@@ -48,8 +48,8 @@ def fake_frame(ring: Ring, number: int, argument: int = 0) -> int:
 
 @pytest.mark.exercise("3.5", points=2, gate=True)
 def test_records_are_whole(lab):
-    """Random calls of several processes: every field is what the call had, and the records have
-    their order."""
+    """Records of random calls by several processes: every field is right, and records are in
+    order."""
     seeded = random.Random(lab.seed)
     with ring3(lab) as caller:
         ring = Ring(caller.guest)
@@ -78,7 +78,7 @@ def test_records_are_whole(lab):
 
 @pytest.mark.exercise("3.5", points=2, gate=True)
 def test_ring_goes_round(lab):
-    """1100 calls: the last 1024 are there, each at its place."""
+    """1100 calls: the last 1024 are in the ring, each at its place."""
     with ring3(lab) as caller:
         ring = Ring(caller.guest)
         ring.switch(True)
@@ -94,7 +94,8 @@ def test_ring_goes_round(lab):
 
 @pytest.mark.exercise("3.5", points=2)
 def test_reader_that_is_late(lab):
-    """What was overwritten is skipped and counted; what is there comes once, in order."""
+    """A late reader: overwritten records are skipped and counted, the others come once, in
+    order."""
     with ring3(lab) as caller:
         ring = Ring(caller.guest)
         ring.switch(True)
@@ -118,8 +119,8 @@ def test_reader_that_is_late(lab):
 
 @pytest.mark.exercise("3.5", points=2)
 def test_numbers_that_wrap(lab):
-    """The 2^32nd record: total is smaller than the reader's number, and nothing is lost; or much
-    is, and is counted."""
+    """The 2^32nd record, after which `total` is smaller than the reader's number: nothing is lost,
+    or the loss is counted."""
     with ring3(lab) as caller:
         ring = Ring(caller.guest)
         with caller.in_kernel():
@@ -141,8 +142,8 @@ def test_numbers_that_wrap(lab):
 
 @pytest.mark.exercise("3.5", points=1)
 def test_call_in_between(lab):
-    """While the string of one call is fetched, which may take long, another call is recorded: each
-    has its own record, and the first one's time began before."""
+    """A call that is recorded while another one's string is fetched: each has its own record, and
+    the first one's time began earlier."""
     with ring3(lab) as caller:
         guest, ring = caller.guest, Ring(caller.guest)
         ring.switch(True)
@@ -162,7 +163,7 @@ def test_call_in_between(lab):
 
 @pytest.mark.exercise("3.5", points=2)
 def test_record_that_is_gone(lab):
-    """A call that ends late: another one has its place, and stays as it is; or none has it yet."""
+    """A call that ends after its record was overwritten: the newer record is unchanged."""
     with ring3(lab) as caller:
         ring = Ring(caller.guest)
         with caller.in_kernel() as guest:
@@ -183,7 +184,7 @@ def test_record_that_is_gone(lab):
 
 @pytest.mark.exercise("3.5", points=1)
 def test_call_that_does_not_end(lab):
-    """Its record is there, says so, and can be read."""
+    """A call that does not end: its record says so, and can be read."""
     with ring3(lab) as caller:
         ring = Ring(caller.guest)
         with caller.in_kernel() as guest:
@@ -198,7 +199,7 @@ def test_call_that_does_not_end(lab):
 
 @pytest.mark.exercise("3.5", points=1)
 def test_time_of_a_call(lab):
-    """ticks is the time in between; what does not fit is the largest number."""
+    """The time of a call: the ticks in between, or the largest number if they do not fit."""
     with ring3(lab) as caller:
         ring = Ring(caller.guest)
         with caller.in_kernel() as guest:
@@ -218,7 +219,7 @@ def test_time_of_a_call(lab):
 
 @pytest.mark.exercise("3.5", points=2, gate=True)
 def test_strings(lab):
-    """The first string: whole, cut to 23 letters, and none behind a bad pointer."""
+    """The first string argument: whole, cut to 23 characters, or empty for a bad pointer."""
     with ring3(lab) as caller:
         ring = Ring(caller.guest)
         ring.switch(True)
@@ -232,8 +233,8 @@ def test_strings(lab):
 
 @pytest.mark.exercise("3.5", points=2)
 def test_interrupts_while_it_writes(lab):
-    """They are off while the ring is written, by begin and by end; on while ring 3's string is
-    fetched; and behind each as they were before."""
+    """Interrupts while a record is written: disabled; enabled while the user's string is fetched;
+    afterwards as they were before."""
     with ring3(lab) as caller:
         ring = Ring(caller.guest)
         guest = caller.guest
@@ -248,7 +249,7 @@ def test_interrupts_while_it_writes(lab):
             if kind == "string":
                 guest.run_to("string_from_user")
                 flags = guest.registers()["eflags"]
-                assert flags & INTERRUPTS, "ring 3's memory is read with interrupts disabled"
+                assert flags & INTERRUPTS, "the program's memory is read with interrupts disabled"
             caller.back()
         caller.stop_in_call(450)
         frame = caller.frame()["address"]
@@ -280,7 +281,7 @@ def test_interrupts_while_it_writes(lab):
 
 
 def flags_after(guest, function: str, arguments: tuple[int, ...], was: int) -> int:
-    """Calls a function with the interrupt flag as `was`; returns the flag behind it."""
+    """Calls a function with the interrupt flag as `was`; returns the flag after it."""
     before = guest.registers()
     stack = (before["esp"] - 0x200 & ~15) - 4
     guest.write(stack, struct.pack(f"<{1 + len(arguments)}I", before["eip"], *arguments))
@@ -294,7 +295,8 @@ def flags_after(guest, function: str, arguments: tuple[int, ...], was: int) -> i
 
 @pytest.mark.exercise("3.5", points=2)
 def test_interrupts_while_it_reads(lab):
-    """A record is copied whole, for interrupts are disabled; between two they are on again."""
+    """Interrupts while the ring is read: disabled while a record is copied, enabled between two
+    records."""
     with ring3(lab) as caller:
         ring = Ring(caller.guest)
         ring.switch(True)
@@ -337,8 +339,8 @@ def test_interrupts_while_it_reads(lab):
 
 @pytest.mark.exercise("3.5", points=2, once=True)
 def test_writer_anywhere(lab):
-    """A full ring is read, and before each instruction that runs with interrupts enabled, in turn,
-    another record begins in the place of the oldest one."""
+    """A full ring that is written to while it is read: whichever instruction is interrupted, each
+    record is whole."""
     with ring3(lab) as caller:
         ring, guest = Ring(caller.guest), caller.guest
         frame = fake_frame(ring, 450)
@@ -388,7 +390,7 @@ def begin_to_read(ring: Ring, home: int, then) -> object:
 
 @pytest.mark.exercise("3.5", points=1)
 def test_nothing_is_printed(lab):
-    """Tracing writes to memory, and not a letter to the serial line."""
+    """Tracing: it writes to memory, and prints nothing."""
     with ring3(lab) as caller:
         ring = Ring(caller.guest)
         before = caller.guest.said_bytes()
@@ -402,7 +404,7 @@ def test_nothing_is_printed(lab):
 
 @pytest.mark.exercise("3.5", points=1)
 def test_price(lab):
-    """getpid with tracing takes at most 600 instructions."""
+    """The cost of getpid with tracing: at most 600 instructions."""
     with ring3(lab) as caller:
         Ring(caller.guest).switch(True)
         caller.call(GETPID)

@@ -41,7 +41,7 @@ PAGE_BUDGET = 1024 + 80  # instructions to copy a page: a word each, and what is
 
 
 def range_is_ok(address: int, length: int) -> bool:
-    """What user_range_ok shall say."""
+    """What user_range_ok must say."""
     return address + length <= KERNEL_BASE
 
 
@@ -97,7 +97,7 @@ FUNCTIONS = ("copy_from_user", "copy_to_user", "clear_user")
 
 @pytest.mark.exercise("3.3", points=2)
 def test_copies(lab):
-    """Lengths from 0 to some hundreds, at every alignment of both sides."""
+    """Copies of 0 to several hundred bytes: right at every alignment of both sides."""
     seeded = random.Random(lab.seed)
     with ring3(lab) as caller, caller.in_kernel() as guest:
         copies = Copies(guest)
@@ -109,7 +109,8 @@ def test_copies(lab):
 
 @pytest.mark.exercise("3.3", points=2, gate=True)
 def test_range(lab):
-    """Sums that wrap, the border itself, empty ranges; a thousand random ones in the end."""
+    """Ranges that wrap, reach the kernel or are empty, and a thousand random ones: accepted and
+    refused exactly."""
     seeded = random.Random(lab.seed)
     edges = (0, 1, 4096, KERNEL_BASE - 1, KERNEL_BASE, KERNEL_BASE + 1, 0xFFFFF000, 0xFFFFFFFF)
     cases = [(address, length) for address in edges for length in edges]
@@ -128,8 +129,8 @@ def test_range(lab):
 @pytest.mark.exercise("3.3", points=3, gate=True)
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_exact_counts(lab, function):
-    """Ranges that end behind the program's last byte: what is left is told to the byte, and what
-    is before has been moved."""
+    """Ranges that end after the program's last byte: all before is copied, and the number of bytes
+    left is exact."""
     with ring3(lab) as caller, caller.in_kernel() as guest:
         copies = Copies(guest)
         for good in (0, 1, 2, 3, 4, 5, 7, 8, 11, 64):
@@ -144,7 +145,8 @@ def test_exact_counts(lab, function):
 
 @pytest.mark.exercise("3.3", points=2, gate=True)
 def test_kernel_memory_is_out_of_reach(lab):
-    """Addresses of the kernel, ranges that reach into it or wrap: all is left, nothing is moved."""
+    """Addresses in the kernel, and ranges that reach into it or wrap: nothing is copied, and all is
+    left."""
     places = [(SCRATCH, 64), (KERNEL_BASE, 1), (KERNEL_BASE + 0x100000, 4096)]
     places += [(0xFFFFFFFF, 1), (0xFFFFFFFF, 2), (0xFFFFF000, 0x2000), (SCRATCH, 0xFFFFFFFF)]
     places += [(KERNEL_BASE - 16, 17), (SPACE_START, KERNEL_BASE - SPACE_START + 1)]
@@ -158,12 +160,14 @@ def test_kernel_memory_is_out_of_reach(lab):
                 assert left == length, f"{function} at {address:#x}, {length:#x} bytes: {left:#x}"
         assert guest.read(SCRATCH, 64) == b"\x5a" * 64, "the kernel's memory was changed"
         assert guest.read(KERNEL_BASE + 0x100000, 4096) == text, "the kernel's code was changed"
-        assert guest.read(BUFFER, 64) == b"\x66" * 64, "the kernel's memory was given away"
+        assert guest.read(BUFFER, 64) == b"\x66" * 64, (
+            "the kernel's memory was copied to the program"
+        )
 
 
 @pytest.mark.exercise("3.3", points=1)
 def test_shared_page_is_read_only(lab):
-    """It may be read, and it stays as it is: the kernel must not write where ring 3 may not."""
+    """The shared page: it can be read, and the kernel does not write to it for a program."""
     with ring3(lab) as caller, caller.in_kernel() as guest:
         before = guest.read(SHARED_PAGE, 4096)
         guest.write(BUFFER, b"\x66" * 4096)
@@ -186,7 +190,7 @@ def call_string(guest, address: int, size: int) -> tuple[int, bytes]:
 
 @pytest.mark.exercise("3.3", points=2, gate=True)
 def test_strings(lab):
-    """Lengths around the size of the buffer, and an empty one."""
+    """Strings as long as the buffer, one shorter, one longer, and empty: right length or error."""
     with ring3(lab) as caller, caller.in_kernel() as guest:
         for length in (0, 1, 2, 14, 15):
             text = bytes(range(65, 65 + length))
@@ -205,8 +209,8 @@ def test_strings(lab):
 
 @pytest.mark.exercise("3.3", points=2)
 def test_string_at_the_end(lab):
-    """Its NUL is the program's last byte, or the shared page's; or there is none, and then
-    nothing."""
+    """A string at the end of memory: its NUL is the program's or the shared page's last byte.
+    Without a NUL it is an error."""
     with ring3(lab) as caller, caller.in_kernel() as guest:
         for length in range(9):
             guest.write(SPACE_END - length - 1, b"c" * length + b"\0")
@@ -231,8 +235,8 @@ def test_string_at_the_end(lab):
 
 @pytest.mark.exercise("3.3", points=2)
 def test_string_that_changes(lab):
-    """Somebody overwrites it as soon as its NUL has been read. What the kernel has must be a whole
-    string all the same, of the length it was told."""
+    """A string that is overwritten once its NUL has been read: the kernel's copy is a whole string
+    of the length that it returned."""
     with ring3(lab) as caller, caller.in_kernel() as guest:
         guest.write(DATA, b"abcdefgh\0")
         guest.write(BUFFER, b"\x5a" * 64)
@@ -247,7 +251,7 @@ def test_string_that_changes(lab):
         found = guest.read(BUFFER, 64)
     length = signed(result)
     assert length == -ENAMETOOLONG or (0 <= length < 32 and found.find(b"\0") == length), (
-        f"string_from_user says {length}, and the kernel has {found[:32]}: it reads ring 3's "
+        f"string_from_user says {length}, and the kernel has {found[:32]}: it reads the program's "
         "memory twice"
     )
     assert found[32:] == b"\x5a" * 32
@@ -257,7 +261,7 @@ POINTERS = {
     "null": 0,
     "in the first page": 0xFFC,
     "before the program": SPACE_START - 0x1000,
-    "behind the program": SPACE_END,
+    "after the program": SPACE_END,
     "in the middle of nowhere": 0x60000000,
     "the border": KERNEL_BASE,
     "the kernel's code": KERNEL_BASE + 0x100000,
@@ -269,7 +273,7 @@ POINTERS = {
 
 @pytest.mark.exercise("3.3", points=3)
 def test_forty_probes(lab):
-    """Ten bad pointers to each of seven calls: EFAULT, and the machine lives."""
+    """Bad pointers to each of seven calls: EFAULT, and the machine survives."""
     with ring3(lab) as caller:
         guest = caller.guest
         guest.write(SCRATCH, b"\x5a" * 512)
@@ -297,7 +301,7 @@ def test_forty_probes(lab):
 
 @pytest.mark.exercise("3.3", points=1)
 def test_partial_transfers(lab):
-    """read and write of a range whose end is missing: as many bytes as there are."""
+    """read and write of a range whose end is unmapped: as many bytes as there are."""
     with ring3(lab) as caller:
         file = caller.result(OPEN, caller.write(DATA, b"/bin/caller\0"), 0)
         zero = caller.result(OPEN, caller.write(DATA, b"/dev/zero\0"), 0)
@@ -313,8 +317,8 @@ def test_partial_transfers(lab):
 
 @pytest.mark.exercise("3.3", points=2)
 def test_only_these_faults_are_mended(lab):
-    """Page faults at the table's instructions go on at the table's places; another address, and
-    another exception at the same one, are reported."""
+    """Page faults at instructions of the exception table: execution goes on at the table's
+    addresses. Other addresses and other exceptions are reported."""
     with ring3(lab) as caller, caller.in_kernel() as guest:
         start, end = guest.address("fixups_start"), guest.address("fixups_end")
         words = guest.read_words(start, (end - start) // 4)
@@ -335,7 +339,7 @@ def test_only_these_faults_are_mended(lab):
         for fault, resume in table:
             found = trap(PAGE_FAULT, fault)
             assert found == resume, f"a page fault at {fault:#x}: {found}"
-            assert trap(GENERAL_PROTECTION, fault) is None, "not a page fault, and mended"
+            assert trap(GENERAL_PROTECTION, fault) is None, "not a page fault, and fixed up"
             assert trap(PAGE_FAULT, fault + 1) is None, "an instruction that is not in the table"
         for resume in {resume for _, resume in table} - {fault for fault, _ in table}:
             assert trap(PAGE_FAULT, resume) is None, "the place to go on at may not fault itself"
@@ -343,14 +347,14 @@ def test_only_these_faults_are_mended(lab):
 
 @pytest.mark.exercise("3.3", points=1)
 def test_crashes_are_still_reported(lab):
-    """The kernel's own wild pointers end in a panic, as they did."""
+    """Wild pointers of the kernel itself: a panic, as before."""
     result = lab.run("crash null")
     assert "exception 14, page fault (error code 0x2)" in result.serial, result.explain()
 
 
 @pytest.mark.exercise("3.3", points=1)
 def test_price_of_a_page(lab):
-    """4096 bytes are copied, or zeroed, word by word."""
+    """The cost of 4096 bytes: copied and zeroed word by word."""
     with ring3(lab) as caller, caller.in_kernel() as guest:
         before = guest.registers()
         stack = before["esp"] - 0x200 & ~15

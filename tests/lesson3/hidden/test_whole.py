@@ -24,7 +24,7 @@ def whole(secret: int) -> bytes:
 
 @pytest.mark.exercise("3.0", points=1)
 def test_programs_run(lab):
-    """A program with arguments, twice: it prints, asks for memory, and hands over a bad pointer."""
+    """A program with arguments, twice: it prints, asks for memory, and passes a bad pointer."""
     seeded = random.Random(lab.seed)
     first, second, secret = (seeded.randrange(1, 1 << 20) for _ in range(3))
     files = with_files(lab, {"bin/whole": whole(secret)})
@@ -39,7 +39,7 @@ def test_programs_run(lab):
 
 @pytest.mark.exercise("3.0", points=1)
 def test_bad_program_is_refused(lab):
-    """A text is no program; the next one runs."""
+    """A text file as a program: refused, and the next program runs."""
     secret = random.Random(lab.seed).randrange(1, 1 << 20)
     files = with_files(lab, {"bin/whole": whole(secret), "bin/text": b"no program\n" * 9})
     said = lab.run("run /bin/text; run /bin/whole 1 2", **files)

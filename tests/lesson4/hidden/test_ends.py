@@ -57,8 +57,8 @@ def codes(lab, count: int) -> list[int]:
 
 @pytest.mark.exercise("4.5", points=4)
 def test_orphans(lab):
-    """When their parent ends, children belong to task 1, zombies too; the last one to end closes
-    the pipe."""
+    """Orphans, zombies included: they become children of task 1, and the last one to end closes the
+    pipe."""
     with family_of(lab) as family:
         parents: list[int] = []
         zombies: list[int] = []
@@ -93,7 +93,7 @@ def test_orphans(lab):
 
 @pytest.mark.exercise("4.5", points=2, once=True)
 def test_heir_of_a_zombie(lab):
-    """A zombie whose parent ends wakes who gets it, and is waited for there."""
+    """A zombie whose parent ends: its new parent is woken, and waits for it successfully."""
     with family_of(lab) as family:
 
         def middle():
@@ -121,7 +121,7 @@ def test_heir_of_a_zombie(lab):
 
 @pytest.mark.exercise("4.5", points=2, once=True)
 def test_zombies(lab):
-    """Zombies count until they are waited for: then fork fails, and none is lost."""
+    """Zombies: they count until they are waited for. Then fork fails, and none is lost."""
     code = codes(lab, 1)[0]
     with family_of(lab) as family:
 
@@ -140,7 +140,8 @@ def test_zombies(lab):
 
 @pytest.mark.exercise("4.5", points=2, once=True)
 def test_alarm_ends_with_its_task(lab):
-    """A task that ends before its alarm rings takes it along: it lies in the task."""
+    """A task that ends before its alarm: the alarm's timer, which is part of the task, is
+    cancelled."""
     with family_of(lab) as family:
 
         def early():
@@ -163,7 +164,7 @@ def test_alarm_ends_with_its_task(lab):
 
 @pytest.mark.exercise("4.5", points=1, once=True)
 def test_queued_signals_end_with_their_process(lab):
-    """The system keeps a thousand queued signals: those of processes that have ended make room.
+    """Queued signals of processes that have ended: they are freed, and others can be queued.
     Without the breadth there are no such calls, and nothing to lose."""
     queued, many = 40, 200
     refused: list[int] = []
@@ -190,8 +191,8 @@ def test_queued_signals_end_with_their_process(lab):
 
 @pytest.mark.exercise("4.5", points=2, once=True)
 def test_no_memory(lab):
-    """fork fails when there is no memory, and leaves nothing behind: the second time there is room
-    for as many."""
+    """fork without memory: it fails and leaks nothing, so that as many processes fit the next
+    time."""
     counts: list[int] = []
     with family_of(lab, memory=32) as family:
 
@@ -219,8 +220,8 @@ def test_no_memory(lab):
 
 @pytest.mark.exercise("4.5", points=2, once=True)
 def test_silent_orphan(lab):
-    """An orphan's end is told to its new parent, whatever its first one wanted: by SIGCHLD. Here
-    that parent wants no zombies, and must not find one."""
+    """An orphan that ends: its new parent gets SIGCHLD, whatever signal the first parent asked for.
+    This new parent wants no zombies, and must not find one."""
     with family_of(lab) as family:
 
         def orphan():
@@ -254,7 +255,7 @@ def adopting(family: Family, child) -> Played:
 
 @pytest.mark.exercise("4.5", points=2, once=True)
 def test_stopped_orphan(lab):
-    """A stopped child that nobody can continue any more gets SIGHUP, and goes on: it ends by it."""
+    """A stopped child that nobody can continue any more: it gets SIGHUP and SIGCONT, and ends."""
     with family_of(lab) as family:
 
         def child():
@@ -274,7 +275,8 @@ def test_stopped_orphan(lab):
 
 @pytest.mark.exercise("4.5", points=1, once=True)
 def test_stopped_group(lab):
-    """Two orphans of one group: neither can continue the other, so both get SIGHUP and SIGCONT."""
+    """Two stopped orphans of one group: neither can continue the other, so both get SIGHUP and
+    SIGCONT."""
     with family_of(lab) as family:
 
         def child():
@@ -298,7 +300,8 @@ def test_stopped_group(lab):
 
 @pytest.mark.exercise("4.5", points=1, once=True)
 def test_interrupted_wait(lab):
-    """A signal interrupts wait: here it stops the parent. When that goes on, wait begins again."""
+    """A signal that interrupts wait and stops the parent: when it is continued, wait begins
+    again."""
     with family_of(lab) as family:
 
         def child(parent: int):
@@ -319,7 +322,7 @@ def test_interrupted_wait(lab):
 
 @pytest.mark.exercise("4.5", points=1, once=True)
 def test_vfork_is_deaf(lab):
-    """A signal for a parent that waits for its memory waits as well, until the child has ended."""
+    """A signal for a parent in vfork: it is delivered after the child has ended."""
     done: list[int] = []
     with family_of(lab) as family:
 
@@ -345,7 +348,7 @@ def test_vfork_is_deaf(lab):
 
 @pytest.mark.exercise("4.5", points=1, once=True)
 def test_news_of_the_dead(lab):
-    """Who has ended has ended: that it had gone on before is no news any more."""
+    """A child that was continued and then ended: wait reports only its end."""
     with family_of(lab) as family:
 
         def main():
@@ -361,7 +364,7 @@ def test_news_of_the_dead(lab):
 
 @pytest.mark.exercise("4.5", points=1)
 def test_times_of_grandchildren(lab):
-    """What a child's own children have used is handed on with its own time."""
+    """Times of grandchildren: a child's time includes that of its own children."""
     ticks = 3
     with family_of(lab) as family:
 
@@ -385,9 +388,8 @@ def test_times_of_grandchildren(lab):
 
 @pytest.mark.exercise("4.5", points=1, once=True)
 def test_last_steps(lab):
-    """At its end a task closes its files with interrupts enabled, even if a signal has ended it,
-    which is delivered with interrupts disabled. It zeroes its word while it has its memory, and
-    from then on keeps the processor: half of what it was is gone."""
+    """The end of a task: it closes its files with interrupts enabled, also when a signal ends it,
+    zeroes its word while it has its memory, and is not switched away after that."""
     with family_of(lab) as family:
         guest, word = family.guest, family.number()
 
@@ -415,7 +417,7 @@ def test_last_steps(lab):
 
 @pytest.mark.exercise("4.5", points=2)
 def test_end_of_init(lab):
-    """A child of init ends, and the machine goes on; init ends, and the machine with its status."""
+    """A child of init ends: the machine goes on. Init ends: the machine ends with its status."""
     status = random.Random(lab.seed).randrange(1, 60)
     file = program(INIT)
     assert file.count(INIT_STATUS) == 1
@@ -425,7 +427,8 @@ def test_end_of_init(lab):
 
 @pytest.mark.exercise("4.5", points=3)
 def test_nothing_is_lost(lab):
-    """After families of all kinds there is as much free memory as before, and no task more."""
+    """Families of all kinds: afterwards as much memory is free, and as many tasks exist, as
+    before."""
     with family_of(lab, memory=32) as family:
 
         def sleeper():
@@ -479,6 +482,6 @@ def test_nothing_is_lost(lab):
 @pytest.mark.exercise("4.5", points=3, once=True)
 @pytest.mark.parametrize("scenario", LIVES)
 def test_tick_in_a_life(lab, scenario):
-    """Processes begin, end and wait for each other, while a tick comes before each instruction of
-    fork, exit and wait in turn."""
+    """A tick before each instruction of fork, exit and wait in turn: processes begin, end and wait
+    as without it."""
     assert search_lives(lab, LIVES[scenario]), "interrupts are never enabled"

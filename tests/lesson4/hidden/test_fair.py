@@ -245,7 +245,7 @@ def check_steps(lab, steps: list[Step], minimum: int) -> None:
 
 @pytest.mark.exercise("4.6", points=4, gate=True, once=True)
 def test_against_a_model(lab):
-    """Hundreds of steps: results and virtual times, to the last bit."""
+    """Hundreds of random steps: results and virtual times are the model's, to the last bit."""
     drawn = draw_steps(random.Random(lab.seed), 600)
     drawn.met.require()
     check_steps(lab, drawn.steps, 1 << 33)
@@ -253,16 +253,16 @@ def test_against_a_model(lab):
 
 @pytest.mark.exercise("4.6", points=1, gate=True, once=True)
 def test_small_differences(lab):
-    """Times that are the same, or differ by a few time stamps: of equals who was queued first goes
-    first, and no turn ends for an equal."""
+    """Virtual times that are equal or nearly equal: among equals the first in the queue runs first,
+    and a turn does not end for an equal."""
     seeded = random.Random(lab.seed)
     check_steps(lab, draw_steps(seeded, 300, most=6).steps, seeded.getrandbits(40))
 
 
 @pytest.mark.exercise("4.6", points=1, once=True)
 def test_half_a_tick(lab):
-    """Who wakes pre-empts if it has had less by more than half a tick: not at a few time stamps
-    less, nor at exactly half a tick."""
+    """Pre-emption by a task that wakes: only if its virtual time is less by more than half a
+    tick."""
     little = random.Random(lab.seed).randrange(HALF_A_TICK // 8)
     had = (little, HALF_A_TICK // 2 + little, HALF_A_TICK - 1, HALF_A_TICK, HALF_A_TICK + 1)
     steps = [(JOIN, 0, 0)]
@@ -274,7 +274,7 @@ def test_half_a_tick(lab):
 
 @pytest.mark.exercise("4.6", points=3, gate=True, once=True)
 def test_wrap(lab):
-    """The same while the virtual times wrap around, and while they pass 2^63 and 2^32."""
+    """Virtual times that wrap, or pass 2^32 and 2^63: the order stays right."""
     seeded = random.Random(lab.seed)
     for minimum in (-300_000_000, (1 << 63) - 300_000_000, (1 << 32) - 300_000_000):
         check_steps(lab, draw_steps(seeded, 300).steps, minimum)
@@ -282,8 +282,8 @@ def test_wrap(lab):
 
 @pytest.mark.exercise("4.6", points=1, once=True)
 def test_sleeper_around_the_wrap(lab):
-    """A task sleeps while the virtual times wrap around: it is as far behind the least as at any
-    other time, which is before the wrap."""
+    """A task that sleeps while virtual times wrap: it is placed as far below the minimum as at any
+    other time."""
     steps = [(JOIN, 0, 0), (JOIN, 1, 0), (CHARGE, 0, 100_001_000), (ENQUEUE, 1, WOKEN)]
     steps += [(TICK, 0, 0), (PICK, 0, 0), (CHARGE, 1, 1000), (ENQUEUE, 1, PREEMPTED)]
     check_steps(lab, steps, -100_000_000)
@@ -291,7 +291,7 @@ def test_sleeper_around_the_wrap(lab):
 
 @pytest.mark.exercise("4.6", points=1, once=True)
 def test_far_apart(lab):
-    """Virtual times that differ by more than 31 bits: the one that has had less goes first."""
+    """Virtual times more than 31 bits apart: the smaller one goes first."""
     steps = [(JOIN, 0, 19), (JOIN, 1, 0), (CHARGE, 0, 40_000_000), (ENQUEUE, 0, PREEMPTED)]
     steps += [(ENQUEUE, 1, NEW), (PICK, 0, 0), (TICK, 1, 0), (PICK, 0, 0), (TICK, 0, 0)]
     check_steps(lab, steps, 1 << 40)
@@ -299,17 +299,17 @@ def test_far_apart(lab):
 
 @pytest.mark.exercise("4.6", points=2)
 def test_equal_shares(lab):
-    """Jain's index of five equal threads is 0.99 or better."""
+    """Five equal threads: Jain's index of their shares is at least 0.99."""
     count, ticks = 5, 100
     totals = shares(lab, *[0] * count, ticks=ticks)
-    assert sum(totals) >= 0.9 * ticks, "the processor stood still"
+    assert sum(totals) >= 0.9 * ticks, "the processor was idle"
     jain = sum(totals) ** 2 / (count * sum(total**2 for total in totals))
     assert jain >= 0.99, f"Jain's index is {jain:.4f}: {totals} ticks"
 
 
 @pytest.mark.exercise("4.6", points=2, gate=True)
 def test_shares_by_weight(lab):
-    """Threads of different niceness: each has its share, but for a turn."""
+    """Threads of different niceness: each gets the share of its weight, to a turn."""
     seeded = random.Random(lab.seed)
     nice = [0, seeded.choice((-7, -5, -3)), seeded.choice((3, 5, 7))]
     totals = shares(lab, *nice, ticks=150 if lab.mode == "icount" else 80)
@@ -330,20 +330,20 @@ def check_thirds(found: list[int], allowed: float) -> None:
 
 @pytest.mark.exercise("4.6", points=2)
 def test_newcomer(lab):
-    """A new thread gets its third, and not what the others have had before it came."""
+    """A new third thread: it gets a third, and nothing for the time before it came."""
     check_thirds(gains(lab, 2, comes_late, 60, 30), 4)
 
 
 @pytest.mark.exercise("4.6", points=2)
 def test_sleeper(lab):
-    """Who has slept for 60 ticks does not get them all at once."""
+    """A thread that has slept for 60 ticks: it does not get them all at once."""
     check_thirds(gains(lab, 2, sleeps_first, 60, 30), 5)
 
 
 @pytest.mark.exercise("4.6", points=2, once=True)
 def test_tick_in_the_class(lab):
-    """Between two instructions of the class no interrupt can come: it is called with interrupts
-    disabled, and leaves them so, as in the middle of a search for a task's place."""
+    """The class is called with interrupts disabled: it leaves them disabled at every
+    instruction."""
     with sched_class(lab, "sched_fair", QUANTUM_OF_STEPS) as fair:
         one, *others = (fair.task(number) for number in range(5))
         places: set[int] = set()

@@ -56,7 +56,7 @@ def codes(lab, count: int) -> list[int]:
 
 @pytest.mark.exercise("4.5", points=3, gate=True)
 def test_fork_returns_twice(lab):
-    """0 in the child, its pid in the parent; the exit code comes to the parent."""
+    """fork: it returns 0 in the child and the pid in the parent, and wait returns the exit code."""
     born: list[int] = []
     with family_of(lab) as family:
 
@@ -81,7 +81,7 @@ def test_fork_returns_twice(lab):
 
 @pytest.mark.exercise("4.5", points=2, gate=True, once=True)
 def test_registers(lab):
-    """All other registers, ESP and the flags are what the parent had, in both."""
+    """Registers after fork: all others, ESP and the flags are the parent's, in both."""
     seeded = random.Random(lab.seed)
     values = {name: seeded.getrandbits(32) for name in KEPT} | {"eax": 2}
     wanted = values | {"eflags": FLAGS | CARRY | DIRECTION}
@@ -110,7 +110,7 @@ def test_registers(lab):
 
 @pytest.mark.exercise("4.5", points=1, once=True)
 def test_memory_is_copied(lab):
-    """Data and stack are two from the fork on."""
+    """Memory after fork: data and stack are separate."""
     with family_of(lab) as family:
         before, after, own = ([family.number() for _ in range(2)] for _ in range(3))
         seen: list[list[int]] = []
@@ -142,7 +142,7 @@ def test_memory_is_copied(lab):
 
 @pytest.mark.exercise("4.5", points=1, once=True)
 def test_stack_of_clone(lab):
-    """clone with a stack: the child begins with it."""
+    """clone with a stack: the child begins on it."""
     stack = STACK - 4 * random.Random(lab.seed).randrange(20, 60)
     begun: list[int] = []
     with family_of(lab) as family:
@@ -161,7 +161,7 @@ def test_stack_of_clone(lab):
 
 @pytest.mark.exercise("4.5", points=2, once=True)
 def test_floating_point_unit(lab):
-    """The child finds in x87 and SSE registers what its parent had there just before the fork."""
+    """x87 and SSE registers after fork: the child has the parent's values."""
     found: dict[str, tuple[int, ...]] = {}
     with family_of(lab) as family:
         old, inherited, later = (family.number() for _ in range(3))
@@ -187,8 +187,8 @@ def test_floating_point_unit(lab):
 
 @pytest.mark.exercise("4.5", points=1, once=True)
 def test_flags_of_clone(lab):
-    """Words that are to get the pid, each in one of two memories, one of them at a bad address; and
-    what only threads need is refused."""
+    """Flags of clone: the pid is written to the words that were asked for, in the right memory, and
+    flags that only threads need are refused. A bad address does no harm."""
     with family_of(lab) as family:
         parents, childs, untouched = OWN, OWN + 4, family.number()
         seen: list[int] = []
@@ -228,8 +228,8 @@ def test_flags_of_clone(lab):
 
 @pytest.mark.exercise("4.5", points=1, once=True)
 def test_wait_of_a_thread(lab):
-    """The children of a program are its leader's, whose queue is woken: a thread of it that waits
-    has to sleep there. Here the leader is a copy of the process, as a thread's is another one."""
+    """wait in a thread: children belong to the leader, and the thread sleeps in the leader's queue.
+    Here the leader is a copy of the process, so that a thread has another one."""
     member = layout("process", "leader", "children", "parent")
     names: dict[int, str] = {}
     found: list[str | None] = []
@@ -275,8 +275,8 @@ def test_wait_of_a_thread(lab):
 
 @pytest.mark.exercise("4.5", points=3, gate=True)
 def test_rules_of_wait(lab):
-    """Of one child, of all, of none, of somebody else's; in any order, once each, and without
-    waiting."""
+    """wait for one child, for any, for none, for another's: in any order, once each, and without
+    sleeping if asked."""
     chosen = codes(lab, 4)
     found: list[int] = []
     with family_of(lab) as family:
@@ -323,7 +323,7 @@ def test_rules_of_wait(lab):
 
 @pytest.mark.exercise("4.5", points=1, once=True)
 def test_groups(lab):
-    """waitpid(0) is about the own process group, waitpid(-n) about group n."""
+    """waitpid(0): children in the caller's process group. waitpid(-n): children in group n."""
     with family_of(lab) as family:
 
         def one():
@@ -344,7 +344,8 @@ def test_groups(lab):
 
 @pytest.mark.exercise("4.5", points=2, gate=True)
 def test_statuses(lab):
-    """Exit codes are cut to 8 bits; stopped, going on, killed, each told once and if asked for."""
+    """Statuses: exit codes have 8 bits; stopped, continued and killed are each reported once, if
+    asked for."""
     code = random.Random(lab.seed).randrange(256, 1 << 20)
     with family_of(lab) as family:
 
@@ -380,7 +381,8 @@ def test_statuses(lab):
 
 @pytest.mark.exercise("4.5", points=1, once=True)
 def test_unwanted_children(lab):
-    """Who ignores SIGCHLD has no zombies: wait ends when all children have, and tells none."""
+    """A parent that ignores SIGCHLD: its children leave no zombies, and wait fails after the last
+    one has ended."""
     ended: list[int] = []
     with family_of(lab) as family:
 
@@ -400,7 +402,7 @@ def test_unwanted_children(lab):
 
 @pytest.mark.exercise("4.5", points=1)
 def test_times(lab):
-    """A child's time counts for its parent, but only once it was waited for."""
+    """A child's time: it is added to the parent's when it is waited for."""
     ticks = 5
     with family_of(lab) as family:
 
@@ -422,8 +424,8 @@ def test_times(lab):
 
 @pytest.mark.exercise("4.5", points=2, once=True)
 def test_borrowed_memory(lab):
-    """vfork: the parent sleeps until this child has ended, whichever other one ends before, and
-    sees what it has written; the word to clear at the end is left alone."""
+    """vfork: the parent sleeps until that child ends, whatever others do, and sees what it has
+    written. The word to clear at the end is unchanged."""
     ended: list[str] = []
     with family_of(lab) as family:
         number, word = family.number(), family.number()
@@ -455,8 +457,8 @@ def test_borrowed_memory(lab):
 
 @pytest.mark.exercise("4.5", points=1)
 def test_crowd(lab):
-    """Six children at the same time, with turns of one tick: each keeps its registers, and has its
-    own status."""
+    """Six children at a time with turns of one tick: each keeps its registers and has its own
+    status."""
     chosen = codes(lab, 6)
     order: list[int] = []
     with family_of(lab, *QUANTUM) as family:
@@ -477,4 +479,4 @@ def test_crowd(lab):
 
         family.play(main())
     turns = [number for number, _ in groupby(order)]
-    assert len(turns) > 6, f"the children do not run beside each other: {order}"
+    assert len(turns) > 6, f"the children do not take turns: {order}"

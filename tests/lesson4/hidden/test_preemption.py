@@ -39,7 +39,7 @@ STATUS_FLAGS = 0x8D5
 
 @pytest.mark.exercise("4.2", points=3, gate=True)
 def test_turns(lab):
-    """Threads that never yield: each in turn, each for one quantum, to the tick."""
+    """Threads that never yield: each runs in turn for exactly one quantum."""
     seeded = random.Random(lab.seed)
     count, quantum = seeded.randrange(3, 6), seeded.randrange(2, 5)
     found: list[tuple[int, int]] = []
@@ -65,7 +65,7 @@ def test_turns(lab):
 @pytest.mark.exercise("4.2", points=2, gate=True)
 @pytest.mark.parametrize("way", [("yield",), ("msleep", 10)], ids=["yields", "sleeps"])
 def test_quantum_after_a_yield(lab, way):
-    """A thread that yields, or sleeps, late in its turn gets a whole turn the next time."""
+    """A thread that yields or sleeps late in its turn: its next turn is a whole one."""
     quantum = 5
     found: list[tuple[int, int]] = []
     with played(lab, record=True) as play:
@@ -93,7 +93,7 @@ def test_quantum_after_a_yield(lab, way):
 
 @pytest.mark.exercise("4.2", points=2)
 def test_alone_for_long(lab):
-    """A thread that was alone for many quanta is still interrupted when another one comes."""
+    """A thread that was alone for many quanta: it is pre-empted when another one comes."""
     quantum = 3
     waited: list[float] = []
     with played(lab) as play:
@@ -120,7 +120,7 @@ def test_alone_for_long(lab):
 
 @pytest.mark.exercise("4.2", points=2)
 def test_preempt_count(lab):
-    """preempt_disable nests; behind the last preempt_enable the change comes at once."""
+    """preempt_disable nests: the switch comes at once after the last preempt_enable."""
     found: list[int] = []
     with played(lab) as play:
 
@@ -219,8 +219,8 @@ class Robin:
 
 @pytest.mark.exercise("4.2", points=2, once=True)
 def test_class_by_itself(lab):
-    """Hundreds of steps of the class: whoever comes, and for whatever reason, is the last, and
-    begins a whole turn of its own."""
+    """Hundreds of random steps of the class: every task that is queued, for any reason, is the last
+    and begins a whole turn."""
     seeded = random.Random(lab.seed)
     robin = Robin(seeded, seeded.randrange(3, 7))
     while len(robin.steps) < 600 or (robin.met.lacks() and len(robin.steps) < 2400):
@@ -233,7 +233,7 @@ def test_class_by_itself(lab):
 
 @pytest.mark.exercise("4.2", points=1, once=True)
 def test_long_turn(lab):
-    """A turn of hundreds of ticks, twice, of a task that is alone."""
+    """A task that is alone: its turn lasts hundreds of ticks, twice."""
     quantum = random.Random(lab.seed).randrange(260, 330)
     robin = Robin(random.Random(), quantum)
     robin.add(JOIN, 1)
@@ -244,7 +244,7 @@ def test_long_turn(lab):
 
 @pytest.mark.exercise("4.2", points=2)
 def test_kernel_of_a_program(lab):
-    """A task with a space is not interrupted in the kernel, for as long as it works there."""
+    """A process in the kernel: it is not pre-empted there, however long it works."""
     found: list[int] = []
     with played(lab) as play:
 
@@ -273,7 +273,7 @@ def test_kernel_of_a_program(lab):
 
 @pytest.mark.exercise("4.2", points=2)
 def test_end_of_interrupt_comes_first(lab):
-    """Whenever tasks are changed, neither interrupt controller waits for an EOI."""
+    """EOI before the switch: at each task switch no interrupt controller waits for one."""
     seen: list[list[str]] = []
     with played(lab) as play:
 
@@ -297,8 +297,8 @@ def test_end_of_interrupt_comes_first(lab):
 
 @pytest.mark.exercise("4.2", points=3, gate=True)
 def test_programs_in_ring_3(lab):
-    """Programs that calculate in every register and flag, ESP and DF among them: together they get
-    the results that each gets alone, where no interrupt comes."""
+    """Programs that use every register and flag, ESP and DF among them: together their results are
+    those of each one alone without interrupts."""
     rounds = 300_000 if lab.mode == "icount" else 100_000
     log, ended = lab.scratch / "interrupts", 0
     options = ("-fw_cfg", "name=opt/org.apprentice/quantum,string=1", "-d", "int", "-D", str(log))
@@ -343,8 +343,8 @@ def states(seen: list[dict[str, int]]) -> list[tuple[int, ...]]:
 
 @pytest.mark.exercise("4.2", points=3)
 def test_single_steps(lab):
-    """Three threads with a tick after every few instructions: each has the registers and flags that
-    it has alone, at each instruction."""
+    """Three threads with a tick after every few instructions: registers and flags are at each
+    instruction those of the thread alone."""
     seeded, rounds = random.Random(lab.seed), 4
     begins = [
         {name: seeded.getrandbits(32) for name in MIXED} | {"ecx": rounds, "eip": MIX}
@@ -427,6 +427,6 @@ def end_of_holding(play: Play) -> Once:
 
 @pytest.mark.exercise("4.2", points=1, once=True)
 def test_tick_anywhere(lab):
-    """A tick that comes while pre-emption is disabled has its effect at the end of that, wherever
-    another one comes."""
+    """A tick while pre-emption is disabled: the switch comes when it is enabled, wherever another
+    tick comes."""
     search(lab, "4.2", end_of_holding)

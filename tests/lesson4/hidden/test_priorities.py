@@ -1,4 +1,4 @@
-"""Exercise 4.4, hidden: feedback queues against a model, and loans of urgency against another."""
+"""Exercise 4.4, hidden: feedback queues and inherited priorities, each against a model."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ def class_answers(lab, steps: list[Step], quantum: int = 2) -> list[int]:
 
 @pytest.mark.exercise("4.4", points=4, gate=True, once=True)
 def test_queues_against_a_model(lab):
-    """Hundreds of steps: joining, queueing for each reason, charging, ticks, donations."""
+    """Hundreds of random steps (joining, queueing, charging, ticks, donations): queues are the
+    model's."""
     seeded = random.Random(lab.seed)
     quantum = seeded.randrange(1, 4)
     steps = draw_steps(seeded, 650, quantum)
@@ -59,7 +60,7 @@ def test_queues_against_a_model(lab):
 
 @pytest.mark.exercise("4.4", points=2, gate=True, once=True)
 def test_gaming(lab):
-    """Who sleeps just before each tick sinks like all others."""
+    """A task that sleeps just before each tick: its level drops like that of the others."""
     rounds = [(CHARGE, 0, 9 * STAMPS // 10), (TICK, 0, 0), (ENQUEUE, 0, WOKEN), (PICK, 0, 0)]
     steps = [(JOIN, 0, 0), *rounds, *rounds, *rounds, (LEVEL, 0, 0)]
     steps += [*(rounds * 8), (LEVEL, 0, 0)]
@@ -71,7 +72,7 @@ def test_gaming(lab):
 
 @pytest.mark.exercise("4.4", points=2, once=True)
 def test_lowest_level(lab):
-    """Nobody sinks below level 7, and turns end there as well."""
+    """Level 7 is the lowest: turns end there as well."""
     sink = [(CHARGE, 0, 4_000_000_000), (TICK, 0, 0), (LEVEL, 0, 0), (ENQUEUE, 0, PREEMPTED)]
     steps = [(JOIN, 0, 19), (JOIN, 1, 19), (ENQUEUE, 1, WOKEN)]
     steps += [*sink, (PICK, 0, 0), (PICK, 0, 0), *sink, (PICK, 0, 0)]
@@ -124,8 +125,8 @@ class Boosted:
 
 @pytest.mark.exercise("4.4", points=2, gate=True, once=True)
 def test_boost(lab):
-    """Once a second all tasks are lifted to the levels of their niceness, those that sleep and
-    those in the queues too."""
+    """The boost: once a second all tasks, sleeping and queued, go to the levels of their
+    niceness."""
     with played(lab) as play:
         play.run(check_boost(play))
 
@@ -176,8 +177,8 @@ def check_boost(play: Play) -> Played:
 
 @pytest.mark.exercise("4.4", points=4, gate=True, once=True)
 def test_loans_against_a_model(lab):
-    """Six threads and four mutexes, at random: nested locks, several donors, releases in any order,
-    a mutex that is locked again at once; after each step everybody is as urgent as it should be."""
+    """Six threads and four mutexes at random: after each step every priority is the model's. Locks
+    nest, donors are several, releases come in any order, and a mutex is locked again at once."""
     seeded = random.Random(lab.seed)
     nice = draw_nice(seeded)
     check_orders(lab, nice, 4, draw_orders(seeded, nice, 4, 200))
@@ -185,8 +186,8 @@ def test_loans_against_a_model(lab):
 
 @pytest.mark.exercise("4.4", points=2, gate=True, once=True)
 def test_chain_of_loans(lab):
-    """Ten threads wait for each other; the one in a hurry at the end hurries eight of them. Then
-    all release."""
+    """A chain of ten threads that wait for each other: the priority of the last one is inherited by
+    eight of them. Then all release."""
     orders = [(n, n) for n in range(10)] + [(n, n - 1) for n in range(1, 10)] + [(10, 9)]
     for number in range(10):
         locks = [number] if number == 0 else [number - 1, number]
@@ -196,7 +197,7 @@ def test_chain_of_loans(lab):
 
 @pytest.mark.exercise("4.4", points=2, once=True)
 def test_two_donors_and_two_mutexes(lab):
-    """A thread that is hurried by two keeps what the second one lends when the first has got its
+    """A thread with two donors: it keeps the second one's priority when the first one gets its
     mutex."""
     plan = [(0, 0), (0, 1), (2, 1), (1, 0), (3, 1), (0, 100), (0, 101), (2, 101), (1, 100)]
     check_orders(lab, [14, -20, -5, 0], 3, plan)
@@ -204,16 +205,15 @@ def test_two_donors_and_two_mutexes(lab):
 
 @pytest.mark.exercise("4.4", points=1, once=True)
 def test_heir_by_a_loan(lab):
-    """Of two that wait, the one that is hurried by a third gets the mutex, though by itself it is
-    the less urgent one."""
+    """Of two waiting threads the one with an inherited higher priority gets the mutex."""
     plan = [(0, 1), (1, 0), (2, 1), (1, 1), (3, 0), (0, 101), (1, 101), (2, 101), (1, 100)]
     check_orders(lab, [14, 14, 0, -20], 3, plan)
 
 
 @pytest.mark.exercise("4.4", points=2, gate=True)
 def test_inversion(lab):
-    """With the clock: a calculation of 60 ticks does not hold up who waits for a mutex that is held
-    for 4."""
+    """Priority inversion: a calculation of 60 ticks does not delay a thread that waits for a mutex
+    held for 4."""
     order: list[int] = []
     waited: list[float] = []
     with played(lab) as play:
@@ -253,7 +253,7 @@ def test_inversion(lab):
 
 @pytest.mark.exercise("4.4", points=2)
 def test_wake_up_delay(lab):
-    """Among four calculations, who sleeps most of the time runs as soon as it wakes."""
+    """A task that sleeps most of the time among four calculations: it runs as soon as it wakes."""
     times: list[int] = []
     with played(lab) as play:
         done = play.zeroed(SEMAPHORE)
@@ -304,7 +304,7 @@ def unlock_of_another(play: Play, mutex: int) -> Played:
 @pytest.mark.exercise("4.4", points=1)
 @pytest.mark.parametrize("wrong", [lock_twice, unlock_twice, unlock_of_another])
 def test_wrong_use(lab, wrong):
-    """Who locks twice, or unlocks what it does not hold, is told so by a panic."""
+    """Locking twice, or unlocking a mutex of another task: a panic that says so."""
     with played(lab) as play:
         play.quiet()
         assert play.panics(wrong(play, play.zeroed(MUTEX))), f"no panic after {wrong.__name__}"
@@ -314,7 +314,8 @@ def test_wrong_use(lab, wrong):
 
 @pytest.mark.exercise("4.4", points=1, once=True)
 def test_loan_without_a_change(lab):
-    """Who waits for an equal lends it nothing, and does not move it in its queue."""
+    """A waiting task of equal priority: it changes nothing, and the owner's place in its queue
+    stays."""
     found: list[int] = []
     with played(lab) as play:
         mutex = play.zeroed(MUTEX)
@@ -334,7 +335,7 @@ def test_loan_without_a_change(lab):
             yield from play.await_ends()
 
         play.run(main())
-    assert found == [1, 2], "a loan that changes nothing has moved its task behind an equal one"
+    assert found == [1, 2], "a loan that changes nothing has moved its task after an equal one"
 
 
 def say(found: list[int]) -> Callable[[int], Played]:
@@ -360,8 +361,8 @@ def lock_and_say(mutex: int, found: list[int]) -> Callable[[int], Played]:
 
 @pytest.mark.exercise("4.4", points=1, once=True)
 def test_woken_in_vain(lab):
-    """Who waits for a mutex is deaf to signals, and who is woken by anybody but its owner sleeps
-    again."""
+    """A task that waits for a mutex: signals do not wake it, and after a wake-up by anyone but the
+    owner it sleeps again."""
     found: list[int] = []
     lives: list[int] = []
     with played(lab) as play:
@@ -380,12 +381,12 @@ def test_woken_in_vain(lab):
 
         play.run(main())
     assert lives == [TASK_BLOCKED], "a thread in mutex_lock sleeps not as TASK_BLOCKED"
-    assert found == [7, 5], "a thread goes on behind mutex_lock while another one has the mutex"
+    assert found == [7, 5], "mutex_lock returns while another thread has the mutex"
 
 
 @pytest.mark.exercise("4.4", points=1, once=True)
 def test_handed_over_at_once(lab):
-    """Who unlocks for a more urgent one gives the processor away before anything else."""
+    """Unlocking for a task of higher priority: the switch to it comes at once."""
     found: list[int] = []
     with played(lab) as play:
         mutex = play.zeroed(MUTEX)
@@ -397,7 +398,7 @@ def test_handed_over_at_once(lab):
             found.append(number)
 
         play.run_under_mlfq(unlock_and_say, 2, 10)
-    assert found == [1, 2], "who waited, and is more urgent, does not run behind the unlock"
+    assert found == [1, 2], "the waiting thread, of higher priority, does not run after the unlock"
 
 
 def mutex_of_threads(play: Play) -> Once:
@@ -433,5 +434,6 @@ def mutex_of_threads(play: Play) -> Once:
 
 @pytest.mark.exercise("4.4", points=2, once=True)
 def test_tick_anywhere(lab):
-    """Three threads and a mutex, with a tick before each instruction of the exercise in turn."""
+    """Three threads and a mutex, with a tick before each instruction of the exercise in turn: the
+    lock and the priorities stay right."""
     assert search(lab, "4.4", mutex_of_threads), "interrupts are never on"

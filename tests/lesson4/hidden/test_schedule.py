@@ -35,7 +35,7 @@ def pids(play: Play, now: dict[str, int]) -> tuple[int, int]:
 
 @pytest.mark.exercise("4.1", points=2)
 def test_idle_task_competes_with_nobody(lab):
-    """While threads are ready the idle task never runs; while all sleep, nobody else does."""
+    """The idle task: it never runs while a thread is runnable, and it runs when all sleep."""
     busy: list[int] = []
     asleep: list[int] = []
     with played(lab) as play:
@@ -66,7 +66,7 @@ def test_idle_task_competes_with_nobody(lab):
 
 @pytest.mark.exercise("4.1", points=2, gate=True)
 def test_accounts(lab):
-    """Each thread pays for its own time, and switches are counted; nobody was pre-empted."""
+    """Accounting: each thread is charged for its own time, and voluntary switches are counted."""
     seeded = random.Random(lab.seed)
     work = [seeded.randrange(STAMPS_PER_MS, 5 * STAMPS_PER_MS) for _ in range(3)]
     nanoseconds = {"icount": 8, "slower": 16}[lab.mode]
@@ -99,7 +99,7 @@ def test_accounts(lab):
 
 @pytest.mark.exercise("4.1", points=1, once=True)
 def test_no_gap_between_accounts(lab):
-    """Of the time in which two threads take turns, one of them pays for every cycle."""
+    """Two threads that take turns: every cycle is charged to one of them."""
     with played(lab) as play:
         going = True
 
@@ -129,8 +129,8 @@ def test_no_gap_between_accounts(lab):
 
 @pytest.mark.exercise("4.1", points=1, once=True)
 def test_who_is_pre_empted(lab):
-    """A pre-emption is counted for the one that was, and not for the one that comes; the record
-    says why each of them lost the processor."""
+    """A pre-emption: counted for the task that lost the processor, with the reason in the
+    record."""
     found: list[int] = []
     threads: list[int] = []
     with played(lab) as play:
@@ -159,7 +159,7 @@ def test_who_is_pre_empted(lab):
 
 @pytest.mark.exercise("4.1", points=1, once=True)
 def test_interrupt_flag_is_each_threads_own(lab):
-    """Behind yield it is as it was before, whatever the others had."""
+    """The interrupt flag after yield: what it was before, whatever other threads had."""
     found: list[bool] = []
     with played(lab) as play:
 
@@ -181,8 +181,8 @@ def test_interrupt_flag_is_each_threads_own(lab):
 
 @pytest.mark.exercise("4.1", points=1, once=True)
 def test_alone(lab):
-    """schedule without anybody else: the task goes on, nothing is recorded or counted, and the
-    request for a change is done."""
+    """schedule with no other runnable task: the task goes on, nothing is recorded or counted, and
+    the request is cleared."""
     switched: list[dict[str, int]] = []
     with played(lab) as play:
 
@@ -195,7 +195,7 @@ def test_alone(lab):
             play.set_word("trap_return_work", WORK_SCHEDULE)
             yield "schedule", PREEMPTED
             request = play.word("trap_return_work") & WORK_SCHEDULE
-            assert not request, "WORK_SCHEDULE is still there, for a task that is alone"
+            assert not request, "WORK_SCHEDULE is still set although the task is alone"
             records = play.word("sched_trace") - trace
             assert records == 0, f"{records} changes from a task to itself are recorded"
             after = [play.of(task, each) for each in ("switches", "preemptions")]
@@ -209,8 +209,7 @@ def test_alone(lab):
 
 @pytest.mark.exercise("4.1", points=1, once=True)
 def test_request_is_done(lab):
-    """WORK_SCHEDULE is cleared by the change that it asked for, whoever made it; and nothing else
-    that is to be done."""
+    """WORK_SCHEDULE: every switch clears it, and no other bit."""
     work = WORK_SCHEDULE | WORK_TICK
     found: list[int] = []
     with played(lab) as play:
@@ -243,8 +242,8 @@ def step_a_yield(play: Play) -> Played:
 
 @pytest.mark.exercise("4.1", points=1, once=True)
 def test_order_of_a_change(lab):
-    """Who runs pays before it is queued: its time decides about its place. And the next one is
-    loaded before the switch, with everything that belongs to it."""
+    """The order of a switch: the running task is charged before it is queued, and the next one is
+    loaded completely before the switch."""
     order: list[str] = []
     are_current: list[bool] = []
     with played(lab) as play:
@@ -266,7 +265,7 @@ def test_order_of_a_change(lab):
 
 @pytest.mark.exercise("4.1", points=1, gate=True, once=True)
 def test_record(lab):
-    """Every change is recorded: from whom, to whom, why, in the order of time."""
+    """The record of switches: from, to, reason and time of each, in order."""
     count, rounds = 3, 4
     seen: list[tuple[int, int]] = []
     with played(lab) as play:
@@ -292,7 +291,7 @@ def test_record(lab):
 
 @pytest.mark.exercise("4.1", points=1, once=True)
 def test_no_memory(lab):
-    """kthread_create returns NULL when there is no room, and pre-emption is as it was before."""
+    """kthread_create without memory: it returns NULL, and pre-emption is as before."""
     with played(lab) as play:
 
         def main():
@@ -315,7 +314,7 @@ def test_no_memory(lab):
 
 @pytest.mark.exercise("4.1", points=1, once=True)
 def test_creation_is_not_interrupted(lab):
-    """A tick in the middle of kthread_create changes no tasks: half a task stands in the lists."""
+    """A tick in kthread_create: no switch, because the lists hold half a task."""
     with played(lab) as play:
         guest = play.guest
 
@@ -340,8 +339,8 @@ def test_creation_is_not_interrupted(lab):
 
 @pytest.mark.exercise("4.1", points=2, once=True)
 def test_price(lab):
-    """yield has a limit, and so has the switch itself: from task_load in one thread to the return
-    of yield in the other."""
+    """The cost of a yield, and of the switch itself: bounded, from task_load in one thread to the
+    return of yield in the other."""
     with played(lab) as play:
         play.run(step_a_yield(play))
         whole = play.stepped

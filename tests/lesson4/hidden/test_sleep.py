@@ -1,4 +1,4 @@
-"""Exercise 4.3, hidden: the order of timers, lost wake-ups, and what is left behind."""
+"""Exercise 4.3, hidden: the order of timers, lost wake-ups, and what is left over."""
 
 from __future__ import annotations
 
@@ -86,8 +86,8 @@ def check_timers(
 
 @pytest.mark.exercise("4.3", points=2, gate=True, once=True)
 def test_order_of_timers(lab):
-    """Many timers, several due at a time, equal deadlines in the order of their start; cancelled
-    ones are not called. Some deadlines are seconds apart."""
+    """Many timers: they expire in the order of their deadlines, equal ones in the order of their
+    start. Cancelled ones are not called."""
     seeded, met = random.Random(lab.seed), Met(*CASES)
     offsets = [seeded.randrange(0, 8) * 100 for _ in range(12)] + [0, 0]
     seeded.shuffle(offsets)
@@ -101,7 +101,7 @@ def test_order_of_timers(lab):
 
 @pytest.mark.exercise("4.3", points=2, once=True)
 def test_timers_around_the_wrap(lab):
-    """The clock wraps around between deadlines; it passes 2^32 between others."""
+    """Timers around the clock's wrap and around 2^32: they expire in order."""
     seeded = random.Random(lab.seed)
     offsets = [seeded.randrange(-900, 900) for _ in range(12)]
     for base in (1 << 64, 1 << 32, 1 << 63):
@@ -110,8 +110,8 @@ def test_timers_around_the_wrap(lab):
 
 @pytest.mark.exercise("4.3", points=1, once=True)
 def test_timers_in_timers(lab):
-    """A timer that is called starts another for a time in the past, which is the next tick's,
-    cancels a third, and starts itself again."""
+    """A timer's function that starts a timer for a time in the past, cancels another and restarts
+    its own: the first one expires at the next tick."""
     members = layout("timer", "in_order")
     called: list[int] = []
     with played(lab) as play:
@@ -143,8 +143,8 @@ def test_timers_in_timers(lab):
 
 @pytest.mark.exercise("4.3", points=2)
 def test_alarms(lab):
-    """Threads with sleeps of many lengths, 0 among them: each wakes in its order, not too early,
-    and at most a tick late."""
+    """Threads that sleep for many lengths, 0 among them: each wakes in order, never early, at most
+    one tick late."""
     seeded = random.Random(lab.seed)
     sleeps = [0, *(seeded.randrange(1, 30) * 10 + 5 for _ in range(9))]
     seeded.shuffle(sleeps)
@@ -180,7 +180,7 @@ def check_late(what: str, microseconds: float) -> None:
 
 @pytest.mark.exercise("4.3", points=1, once=True)
 def test_nothing_to_sleep(lab):
-    """msleep(0), and deadlines that have passed: no change of tasks, and nobody in the queue."""
+    """msleep(0), and deadlines that have passed: no switch, and nothing left in the queue."""
     with played(lab) as play:
         others: list[int] = []
         queue = play.zeroed(QUEUE)
@@ -189,13 +189,13 @@ def test_nothing_to_sleep(lab):
             play.quiet()
             yield from play.begin(say(others), 1)
             yield "msleep", 0
-            assert not others, "msleep(0) gives the processor away"
+            assert not others, "msleep(0) switches to another task"
             play.interrupts(False)
             now = yield from play.time()
             calls = [("wait_sleep_until", queue, *halves(each)) for each in (now - 1, 0)]
             found = yield calls
             assert [signed(each) for each in found] == [-ETIMEDOUT, -ETIMEDOUT]
-            assert not others, "a wait whose deadline has passed gives the processor away"
+            assert not others, "a wait whose deadline has passed switches to another task"
             assert not play.word(queue), "a waiter is left in the queue"
 
         play.run(main())
@@ -203,7 +203,7 @@ def test_nothing_to_sleep(lab):
 
 @pytest.mark.exercise("4.3", points=1, once=True)
 def test_long_sleeps(lab):
-    """The deadline of a sleep for minutes, or for a month."""
+    """Sleeps for minutes and for a month: the deadline is right."""
     for milliseconds in (4295, 86_400_000, 0xFFFFFFFF):
 
         def main(milliseconds: int = milliseconds):
@@ -220,7 +220,7 @@ def test_long_sleeps(lab):
 
 @pytest.mark.exercise("4.3", points=1)
 def test_stubborn_sleeper(lab):
-    """msleep lasts to its end, whoever wakes the task, and whatever signal waits."""
+    """msleep: it lasts to its end, whatever wakes the task and whatever signal is pending."""
     late: list[float] = []
     with played(lab) as play:
         done = play.zeroed(SEMAPHORE)
@@ -246,6 +246,6 @@ def test_stubborn_sleeper(lab):
 @pytest.mark.exercise("4.3", points=4, once=True)
 @pytest.mark.parametrize("race", RACES)
 def test_tick_anywhere(lab, race):
-    """Threads wait for each other, and for the tick itself, which comes before each instruction of
-    the exercise in turn."""
+    """A tick before each instruction of the exercise in turn: threads that wait for each other and
+    for ticks all wake."""
     assert search(lab, "4.3", RACES[race]), "interrupts are never on"

@@ -24,8 +24,8 @@ def random_words(lab, count: int) -> list[int]:
 
 @pytest.mark.exercise("4.1", points=2, gate=True, once=True)
 def test_many_threads_take_turns(lab):
-    """In the order in which they began, each with its own argument, again and again; and each on a
-    stack of its own, where it was before."""
+    """Many threads: they run in the order in which they began, each with its own argument and
+    stack, and go on where they were."""
     seeded = random.Random(lab.seed)
     count, rounds = seeded.randrange(3, 20), seeded.randrange(3, 8)
     arguments = random_words(lab, count)
@@ -50,8 +50,8 @@ def test_many_threads_take_turns(lab):
 
 @pytest.mark.exercise("4.1", points=3, gate=True, once=True)
 def test_registers_of_the_switch(lab):
-    """switch_to alone, between two bare stacks: EBX, ESI, EDI, EBP and ESP are kept, and a forged
-    frame is taken word by word. EAX, ECX and EDX have anything."""
+    """switch_to between two bare stacks: EBX, ESI, EDI, EBP and ESP are kept, and a forged frame is
+    loaded word by word. EAX, ECX and EDX are undefined."""
     values = random_words(lab, 14)
     kept, forged, others = (dict(zip(KEPT, values[at:], strict=False)) for at in (0, 4, 8))
     with played(lab) as play:
@@ -79,7 +79,7 @@ def test_registers_of_the_switch(lab):
             f"the new stack has {forged[name]:#x} for {name.upper()}, and {first[name]:#x} comes"
         )
         assert second[name] == kept[name], (
-            f"{name.upper()} was {kept[name]:#x}, and is {second[name]:#x} behind switch_to"
+            f"{name.upper()} was {kept[name]:#x}, and is {second[name]:#x} after switch_to"
         )
     assert first["esp"] == frame + SWITCH_FRAME_BYTES, "the new stack's ESP is wrong"
     assert second["esp"] == esp + 4, f"ESP has moved by {second['esp'] - esp - 4}"
@@ -87,8 +87,8 @@ def test_registers_of_the_switch(lab):
 
 @pytest.mark.exercise("4.1", points=2, once=True)
 def test_first_steps(lab):
-    """At a thread's first instruction: its argument, an aligned stack of its own near its top, no
-    caller, interrupts enabled although its maker had them off."""
+    """A thread's first instruction: its argument, an aligned stack of its own near its top, no
+    caller, interrupts enabled, even if its creator had them disabled."""
     argument = random_words(lab, 1)[0]
     born: dict[str, int] = {}
     with played(lab) as play:
@@ -102,7 +102,7 @@ def test_first_steps(lab):
             play.interrupts(False)
             task = yield from play.begin(newborn, argument)
             assert not play.are_enabled, (
-                "its maker had interrupts disabled, and has them on behind kthread_create"
+                "its maker had interrupts disabled, and has them enabled after kthread_create"
             )
             born.update(low=play.stack_of(task), frame=play.of(task, "esp"))
             name = play.guest.data(task + play.task["name"], 4)
@@ -115,7 +115,7 @@ def test_first_steps(lab):
     assert born["argument"] == argument
     assert low <= esp < high, f"ESP is {esp:#x}, and the stack {low:#x} to {high:#x}"
     assert esp >= high - FRAME_BYTES - 64, f"{high - esp} bytes of the stack are used already"
-    assert (esp + 4) % 16 == 0, f"ESP is {esp:#x}: the argument must lie at a multiple of 16"
+    assert (esp + 4) % 16 == 0, f"ESP is {esp:#x}: the argument must be at a multiple of 16"
     assert born["ebp"] == 0, f"EBP is {born['ebp']:#x}: the chain of callers has no end"
     assert born["frame"] == high - FRAME_BYTES - SWITCH_FRAME_BYTES, (
         f"its first switch frame is {high - born['frame']} bytes below the stack's end: not "
@@ -126,8 +126,8 @@ def test_first_steps(lab):
 
 @pytest.mark.exercise("4.1", points=2, once=True)
 def test_thousands_of_lives(lab):
-    """Threads begin and end, by return and by kthread_exit: no task and no page is lost. What they
-    run are functions of the kernel's."""
+    """Thousands of threads that end by return and by kthread_exit: no task and no page is lost.
+    They run functions of the kernel."""
     rounds, at_a_time = 250, 8
     with played(lab) as play:
         places = [play.guest.address(each) for each in ("yield", "kthread_exit")]
@@ -150,7 +150,7 @@ def test_thousands_of_lives(lab):
 
 @pytest.mark.exercise("4.1", points=2, once=True)
 def test_new_thread_behind_the_end(lab):
-    """A thread that runs for the first time frees what the one before could not free itself."""
+    """A thread that runs for the first time: it frees the ended thread before it."""
     counts: list[int] = []
     flags: list[int] = []
     with played(lab) as play:
@@ -182,13 +182,15 @@ def test_new_thread_behind_the_end(lab):
 
 @pytest.mark.exercise("4.1", points=2, once=True)
 def test_stack_is_freed_by_another(lab):
-    """No stack is freed while ESP is in it."""
+    """A stack: it is not freed while ESP is in it."""
     freed: list[int] = []
     with played(lab) as play:
 
         def look(now: dict[str, int]) -> None:
             stack = play.guest.read_word(now["esp"] + 4)
-            assert not stack <= now["esp"] < stack + STACK, "a thread frees the stack it stands on"
+            assert not stack <= now["esp"] < stack + STACK, (
+                "a thread frees the stack that it runs on"
+            )
             freed.append(stack)
 
         def end_by_call(_argument: int):
@@ -206,7 +208,7 @@ def test_stack_is_freed_by_another(lab):
 
 
 def two_lives(play: Play) -> Once:
-    """A thread begins another one, beside a third: each runs once, to its end."""
+    """A thread begins another one, besides a third: each runs once, to its end."""
     arrived = 0
 
     def arrive(number: int) -> Played:
@@ -232,5 +234,6 @@ def two_lives(play: Play) -> Once:
 
 @pytest.mark.exercise("4.1", points=2, once=True)
 def test_tick_anywhere(lab):
-    """Threads begin others and end, with a tick before each instruction of the exercise in turn."""
+    """Threads that create others and end, with a tick before each instruction of the exercise in
+    turn: all of them run and end."""
     assert search(lab, "4.1", two_lives)

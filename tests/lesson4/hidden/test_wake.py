@@ -29,7 +29,8 @@ from tests.lesson4.waiting import (
 
 @pytest.mark.exercise("4.3", points=2, once=True)
 def test_wake_before_sleep(lab):
-    """A wake-up between joining and sleeping is not lost, nor a semaphore's unit."""
+    """A wake-up between joining a queue and sleeping: it is not lost, and neither is a semaphore's
+    unit."""
     with played(lab) as play:
         waiters, others = Waiters(play, 1), []
         queue, waiter, semaphore = waiters.queue, waiters[0], play.zeroed(SEMAPHORE)
@@ -52,8 +53,8 @@ def test_wake_before_sleep(lab):
 
 @pytest.mark.exercise("4.3", points=1, once=True)
 def test_two_queues(lab):
-    """A task waits for two queues, and is woken by the second one, in its sleep or before; leaving
-    twice does no harm."""
+    """A task in two queues: the second one wakes it, asleep or not yet. Leaving twice does no
+    harm."""
     with played(lab) as play:
         waiters = Waiters(play, 2)
         joins = [("wait_join", waiters.queue, waiters[0]), ("wait_join", waiters.other, waiters[1])]
@@ -80,7 +81,7 @@ def test_two_queues(lab):
 
 @pytest.mark.exercise("4.3", points=1, once=True)
 def test_every_waiter(lab):
-    """wait_wake wakes each waiter of its queue, a function too; wait_any looks at all."""
+    """wait_wake: it wakes each waiter, functions included. wait_any checks all."""
     called: list[int] = []
     with played(lab) as play:
         waiters = Waiters(play, 3)
@@ -111,8 +112,8 @@ def test_every_waiter(lab):
 
 @pytest.mark.exercise("4.3", points=2, gate=True, once=True)
 def test_wake_one_and_all(lab):
-    """wait_wake_one wakes the one that has waited longest; two in a row wake two; wait_wake wakes
-    all that are left, the more so behind one that is woken already."""
+    """wait_wake_one: it wakes the task that has waited longest, and two calls wake two. wait_wake
+    wakes all that are left, also after one that is awake already."""
     found: list[int] = []
     with played(lab) as play:
         queue = play.zeroed(QUEUE)
@@ -132,14 +133,14 @@ def test_wake_one_and_all(lab):
                 yield from play.begin(thread, number)
             assert (yield from waken(play, found)) == []
             woken = yield from waken(play, found, one, every)
-            assert woken == [5, 6, 7], "behind wait_wake_one wait_wake does not wake all"
+            assert woken == [5, 6, 7], "after wait_wake_one wait_wake does not wake all"
 
         play.run(main())
 
 
 @pytest.mark.exercise("4.3", points=1, once=True)
 def test_most_urgent_is_woken(lab):
-    """Of those who wait, the most urgent one; of equals, the first."""
+    """Several waiting tasks: the one of highest priority is woken, of equals the first."""
     nice = [10, 0, -20, 0, -10]
     found: list[int] = []
     with played(lab) as play:
@@ -155,7 +156,7 @@ def test_most_urgent_is_woken(lab):
                 yield "sched_set_nice", task, each
                 play.interrupts(True)
                 yield YIELDS
-            # Niceness alone does not change a level: begin anew.
+            # Niceness alone does not change a level: begin again.
             yield from play.use("rr")
             yield from play.use("mlfq")
             for _ in nice:
@@ -168,7 +169,7 @@ def test_most_urgent_is_woken(lab):
 
 @pytest.mark.exercise("4.3", points=2)
 def test_wake_from_an_interrupt(lab):
-    """A timer wakes a thread: tasks are not changed, and interrupts stay disabled, in its call."""
+    """A timer that wakes a thread: no switch in its call, and interrupts stay disabled."""
     found: list[str | int] = []
     with played(lab) as play:
         semaphore, done = play.zeroed(SEMAPHORE), play.zeroed(SEMAPHORE)
@@ -210,7 +211,7 @@ def test_wake_from_an_interrupt(lab):
 
 @pytest.mark.exercise("4.3", points=2)
 def test_one_leaves_the_queue(lab):
-    """The second of three gives up at its deadline: -ETIMEDOUT, and the other two keep their
+    """The second of three waiting tasks reaches its deadline: -ETIMEDOUT, and the others keep their
     places."""
     found: list[int] = []
     with played(lab) as play:
@@ -241,7 +242,7 @@ def test_one_leaves_the_queue(lab):
 
 @pytest.mark.exercise("4.3", points=2)
 def test_no_timer_is_left(lab):
-    """A sleeper that is woken early takes its timer with it: the timer lies on its stack."""
+    """A task that is woken before its deadline: its timer, which is on its stack, is cancelled."""
     slept: list[float] = []
     with played(lab) as play:
         queue, done = play.zeroed(QUEUE), play.zeroed(SEMAPHORE)
@@ -268,7 +269,7 @@ def test_no_timer_is_left(lab):
 
 @pytest.mark.exercise("4.3", points=2)
 def test_producers_and_consumers(lab):
-    """Under pre-emption no unit of a semaphore is lost, and none is taken twice."""
+    """A semaphore under pre-emption: no unit is lost or taken twice."""
     many, rounds, units = 4, 8, 40
     with played(lab) as play:
         semaphore, done = play.zeroed(SEMAPHORE), play.zeroed(SEMAPHORE)
@@ -306,7 +307,7 @@ def test_producers_and_consumers(lab):
 
 @pytest.mark.exercise("4.3", points=1, once=True)
 def test_wrong_wake(lab):
-    """Who is woken although there is no unit sleeps again."""
+    """A task that is woken without a unit: it sleeps again."""
     found: list[int] = []
     with played(lab) as play:
         semaphore = play.zeroed(SEMAPHORE)
@@ -326,7 +327,7 @@ def test_wrong_wake(lab):
 
 @pytest.mark.exercise("4.3", points=1, once=True)
 def test_units_at_once(lab):
-    """Two units that come before either of two waiting tasks runs wake both."""
+    """Two units before either of two waiting tasks runs: both are woken."""
     found: list[int] = []
     with played(lab) as play:
         semaphore = play.zeroed(SEMAPHORE)
@@ -345,7 +346,8 @@ def test_units_at_once(lab):
 
 @pytest.mark.exercise("4.3", points=1, once=True)
 def test_signals(lab):
-    """A signal that waits ends the wait before it begins; but what has happened has happened."""
+    """A pending signal: it ends the wait before it begins, unless the event has happened
+    already."""
     with played(lab) as play:
         waiters, others = Waiters(play, 1), []
         wait = ("wait_any", waiters[0], 1)
@@ -358,14 +360,14 @@ def test_signals(lab):
             found = yield [*calls, ("wait_wake", waiters.queue), (*wait, *FOREVER)]
             results = [signed(found[each]) for each in (1, 2, 4)]
             assert results == [-ERESTART, -ERESTART, 0]
-            assert not others, "a wait that a signal ends gives the processor away"
+            assert not others, "a wait that a signal ends switches to another task"
 
         play.run(main())
 
 
 @pytest.mark.exercise("4.3", points=1)
 def test_interrupt_flag(lab):
-    """Each function leaves the interrupt flag as it was."""
+    """The interrupt flag: each function leaves it as it was."""
     with played(lab) as play:
         waiters, semaphore = Waiters(play, 1), play.zeroed(SEMAPHORE)
         timer = play.zeroed(layout("timer", "in_order")["size"])
@@ -400,8 +402,8 @@ def test_interrupt_flag(lab):
 
 @pytest.mark.exercise("4.3", points=2, once=True)
 def test_sleepers_do_not_compete(lab):
-    """Who sleeps is not ready, and does not get the processor only to look again. A signal wakes
-    who waits for an event, and nobody else."""
+    """A sleeping task: it is not runnable, and does not run only to check again. A signal wakes a
+    task that waits for an event, and no other."""
     with played(lab) as play:
         semaphore, queue = play.zeroed(SEMAPHORE), play.zeroed(QUEUE)
         ways = {
@@ -437,7 +439,7 @@ def test_sleepers_do_not_compete(lab):
 
 @pytest.mark.exercise("4.3", points=2, once=True)
 def test_woken_in_a_hurry(lab):
-    """Who wakes a more urgent one, and may be pre-empted, gives the processor away at once."""
+    """Waking a task of higher priority where pre-emption is allowed: the switch comes at once."""
     found: list[int] = []
     with played(lab) as play:
         semaphore, queue = play.zeroed(SEMAPHORE), play.zeroed(QUEUE)
@@ -450,7 +452,7 @@ def test_woken_in_a_hurry(lab):
                 yield "yield"
                 yield way
                 assert found == [*range(number + 1)], (
-                    f"behind {way[0]} the one that was woken does not run at once"
+                    f"after {way[0]} the one that was woken does not run at once"
                 )
                 yield "yield"
 

@@ -1,4 +1,4 @@
-"""All exercises of lesson 4 in one kernel: programs beside each other, and threads."""
+"""All exercises of lesson 4 in one kernel: programs together, and threads."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def checksum(text: str) -> int:
 @pytest.mark.exercise("4.0", points=2)
 @pytest.mark.parametrize("scheduler", ["rr", "mlfq", "fair"])
 def test_pipe_of_three(lab, scheduler):
-    """Four programs and four pipes, under each of the schedulers: the text comes through."""
+    """Four programs and four pipes under each scheduler: the text comes through."""
     seeded = random.Random(lab.seed)
     text = "".join(seeded.choices(string.ascii_lowercase, k=60))
     files = with_files(lab, {"bin/whole": program(WHOLE)})
@@ -39,7 +39,7 @@ def test_pipe_of_three(lab, scheduler):
 
 @pytest.mark.exercise("4.0", points=1)
 def test_threads_sleep_and_wake(lab):
-    """Threads of the kernel sleep, each for its time, and wake each other."""
+    """Kernel threads: each sleeps for its time, and they wake each other."""
     found: list[int] = []
     with played(lab) as play:
         done = play.zeroed(SEMAPHORE)
@@ -61,8 +61,8 @@ def test_threads_sleep_and_wake(lab):
 
 @pytest.mark.exercise("4.0", points=2)
 def test_shell_sleeps(lab):
-    """The course's shell runs a program that sleeps, while another one sleeps for longer in the
-    background; then it waits for that."""
+    """The course's shell: it runs a program that sleeps while another sleeps longer in the
+    background, and then waits for that one."""
     seeded = random.Random(lab.seed)
     early, late = seeded.sample(range(1000, 10_000), 2)
     short = seeded.randrange(50, 150)

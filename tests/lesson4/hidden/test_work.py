@@ -51,7 +51,7 @@ class Frame:
 
 @pytest.mark.exercise("4.2", points=2, once=True)
 def test_code_with_interrupts_off(lab):
-    """An exception in code that has interrupts disabled does not change tasks on its way back."""
+    """An exception in code with interrupts disabled: no switch on its return."""
     found: list[int] = []
     with played(lab) as play:
         frame = Frame(play, KERNEL_CODE)
@@ -79,8 +79,8 @@ def test_code_with_interrupts_off(lab):
 
 @pytest.mark.exercise("4.2", points=2, gate=True, once=True)
 def test_ticks(lab):
-    """A tick is counted once, for ring 3 or the kernel, and lets the timers expire: not in the
-    handler, but on the way back. Other work that waits goes on waiting."""
+    """A tick, in user mode or in the kernel: counted once, and timers expire on the way back, not
+    in the handler. Other work stays pending."""
     every = WORK_TICK | WORK_SCHEDULE | WORK_SIGNAL
     expired: list[bool] = []
     with played(lab) as play:
@@ -127,7 +127,7 @@ def test_ticks(lab):
 
 @pytest.mark.exercise("4.2", points=1, once=True)
 def test_woken_by_the_tick(lab):
-    """Who is woken by the tick that ends a turn gets the next one, and not the one behind it."""
+    """A task that is woken by the tick that ends a turn: it runs next."""
     with played(lab) as play:
         frame = Frame(play, KERNEL_CODE)
 
@@ -151,7 +151,7 @@ def test_woken_by_the_tick(lab):
 
 @pytest.mark.exercise("4.2", points=1, once=True)
 def test_woken_waits_its_turn(lab):
-    """Under round robin who wakes is the last in the queue, like who comes."""
+    """Round robin: a task that wakes is the last in the queue, as a new one is."""
     found: list[int] = []
     with played(lab) as play:
         gate = play.zeroed()
@@ -175,8 +175,8 @@ def test_woken_waits_its_turn(lab):
 
 @pytest.mark.exercise("4.2", points=2, once=True)
 def test_before_ring_3(lab):
-    """What one piece of work asks for is done as well, before ring 3; of both the change of tasks
-    comes first, and then the signal is nobody's: task_load asks anew who has one."""
+    """Work that other work asks for: it is done, too, before user mode. The switch comes before
+    signals, because task_load checks again which task has one."""
     mark = random.Random(lab.seed).getrandbits(31)
     both = WORK_SCHEDULE | WORK_SIGNAL
     found: list[int] = []
@@ -212,8 +212,8 @@ def test_before_ring_3(lab):
 
 @pytest.mark.exercise("4.2", points=1, once=True)
 def test_many_signals(lab):
-    """Signals that come one with the other, before user mode: all are delivered, and none on the
-    way back to the kernel; who gives the processor away there is pre-empted, and does not yield."""
+    """Several signals before user mode: all are delivered, and none on a return to the kernel. A
+    task that is switched away there is pre-empted, and does not yield."""
     signals = random.Random(lab.seed).randrange(5, 15)
     delivered: list[int] = []
     with played(lab) as play:

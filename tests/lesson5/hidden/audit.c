@@ -19,7 +19,7 @@ void spoil_in_two_lists(void)
 	poke_append(list_of(1), &free_0[1]->link);
 }
 
-/* Whoever follows the links forwards finds nothing wrong with them but a page too many. */
+/* Followed forwards, the links are right but for a page too many. */
 void spoil_twice_in_one_list(void)
 {
 	poke_link(&free_0[2]->link.next, &free_0[1]->link);

@@ -65,7 +65,8 @@ LEAST = 6  # broken allocators of a kind that are shown
 @pytest.mark.exercise("5.6", points=14, gate=True, once=True)
 @pytest.mark.parametrize("what", BROKEN)
 def test_broken_allocators(lab, what):
-    """Each kind is found, in all its forms; and nothing is found before and after."""
+    """Broken allocators of each kind, in all forms: each is found, and nothing is found before and
+    after."""
     seeded = random.Random(f"{lab.seed}:{what}")
     with memory_code(lab, AUDIT, PLAIN) as run:
         run.call("begin_audit")
@@ -92,7 +93,7 @@ def is_right(run: Run, name: str) -> bool:
 
 @pytest.mark.exercise("5.6", points=1)
 def test_how_many(lab):
-    """One of two zones is broken, both, and a cache, too: as many are found, or more."""
+    """One broken zone, two, and a broken cache besides: at least as many faults are found."""
     apart = ("counter_of_dma", "counter_drifts", "cache_counts_objects")
     with memory_code(lab, AUDIT, PLAIN) as run:
         run.call("begin_audit")
@@ -105,8 +106,8 @@ def test_how_many(lab):
 
 @pytest.mark.exercise("5.6", points=3)
 def test_no_false_alarm(lab):
-    """Nothing is found in allocators that are in use, with and without checks; at the prompt; and
-    after programs have run."""
+    """Sound allocators in use, with and without checks, at the prompt and after programs: nothing
+    is found."""
     seed = random.Random(lab.seed).getrandbits(32)
     for place in (PLAIN, "prompt"):
         with memory_code(lab, AUDIT, place) as run:
@@ -121,8 +122,8 @@ def test_no_false_alarm(lab):
 @pytest.mark.exercise("5.6", points=2, once=True)
 @pytest.mark.parametrize("memory", [16, 64])
 def test_no_false_alarm_in_long_lists(lab, memory):
-    """Nothing is found among thousands of free pages and hundreds of slabs; and in a machine whose
-    zone Normal is empty, where slabs are in DMA."""
+    """Thousands of free pages and hundreds of slabs: nothing is found, also where zone Normal is
+    empty and slabs are in DMA."""
     with memory_code(lab, AUDIT, PLAIN, memory=memory) as run:
         found = run.answers("audit_long_lists", LONG_LIST[memory])
         assert found == [0, 0, 0], f"contradictions in sound structures: {found}"
@@ -130,7 +131,7 @@ def test_no_false_alarm_in_long_lists(lab, memory):
 
 @pytest.mark.exercise("5.6", points=2)
 def test_it_only_looks(lab):
-    """It allocates nothing, does not sleep, and changes nothing."""
+    """The audit: it does not allocate, does not sleep, and changes nothing."""
     with memory_code(lab, AUDIT, "prompt") as run:
         run.call("begin_audit")
         before = run.call("sum_of_all")

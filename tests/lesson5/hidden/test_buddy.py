@@ -43,7 +43,7 @@ FREED_BY = "who has freed it"
 @pytest.mark.exercise("5.2", points=4)
 @pytest.mark.parametrize("number", range(2))
 def test_random_operations(lab, number):
-    """Takes and gives of all orders, in random order, against a model."""
+    """Random allocations and frees of all orders: the lists are the model's."""
     with outside(lab, Zones) as run:
         random_operations(run, Random(lab.seed + number))
         require_sound(run.guest, "in the end")
@@ -51,7 +51,7 @@ def test_random_operations(lab, number):
 
 @pytest.mark.exercise("5.2", points=2, once=True)
 def test_every_order_of_frees(lab):
-    """4 blocks, freed in all 4! orders, and 8 in some of theirs: one block is free in the end."""
+    """4 blocks freed in each of 4! orders, and 8 in some of theirs: they merge into one."""
     random = Random(lab.seed)
     orders = [(ORDERS - 3, turn) for turn in permutations(range(4))]
     orders += [(ORDERS - 4, random.sample(range(8), 8)) for _ in range(20)]
@@ -71,7 +71,7 @@ def test_every_order_of_frees(lab):
 
 @pytest.mark.exercise("5.2", points=2)
 def test_largest_order(lab):
-    """Two free blocks of the largest order stay two; nothing looks above it."""
+    """Two free blocks of the largest order: they do not merge."""
     with outside(lab, Zones) as run:
         run.begin()
         run.give_range(NORMAL, DMA_END, 2 * LARGEST)
@@ -89,7 +89,7 @@ def test_largest_order(lab):
 
 @pytest.mark.exercise("5.2", points=2)
 def test_zones_do_not_meet(lab):
-    """A block at the end of DMA, and one at the beginning of Normal."""
+    """A block at the end of DMA and one at the start of Normal: they do not merge."""
     with outside(lab, Zones) as run:
         run.begin()
         run.give_range(DMA, DMA_END - LARGEST, LARGEST)
@@ -105,7 +105,7 @@ def test_zones_do_not_meet(lab):
 
 @pytest.mark.exercise("5.2", points=2)
 def test_buddy_that_is_none(lab):
-    """The buddy is used, reserved, or free as a part of something smaller: nothing merges."""
+    """A buddy that is in use, reserved, or free as a part of a smaller block: nothing merges."""
     at = DMA_END + 64
     with outside(lab, Zones) as run:
         run.begin()
@@ -132,7 +132,7 @@ def test_buddy_that_is_none(lab):
 
 @pytest.mark.exercise("5.2", points=2)
 def test_order_of_an_earlier_life(lab):
-    """What a page's order was says nothing once it is a part of another block."""
+    """An old order in a page that is part of another block: it is ignored."""
     at = DMA_END + 128
     with outside(lab, Zones) as run:
         run.begin()
@@ -156,7 +156,8 @@ def test_order_of_an_earlier_life(lab):
 
 @pytest.mark.exercise("5.2", points=1)
 def test_smallest_and_last_first(lab):
-    """The smallest block that is large enough is split; what was freed last is taken first."""
+    """The choice of a block: the smallest that is large enough, and the last one freed of that
+    order."""
     at = DMA_END
     with outside(lab, Zones) as run:
         run.begin()
@@ -174,7 +175,7 @@ def test_smallest_and_last_first(lab):
 
 @pytest.mark.exercise("5.2", points=2)
 def test_any_range(lab):
-    """Ranges of any size at any place, and ranges that meet."""
+    """Ranges of any size at any place, adjacent ones too: they become the right blocks."""
     random = Random(lab.seed)
     with outside(lab, Zones) as run:
         for _ in range(4):
@@ -208,8 +209,8 @@ def refusal(address: int, order: int, words: str) -> str:
 
 @pytest.mark.exercise("5.2", points=3)
 def test_refusals(lab):
-    """page_free of what is no block of this order: a panic that says what is there, before anything
-    has changed."""
+    """page_free of something that is not a block of this order: a panic that says what is there,
+    before anything has changed."""
     at = DMA_END + 32
     with outside(lab, Zones) as run:
         run.begin()
@@ -257,8 +258,8 @@ def test_refusals(lab):
 @pytest.mark.exercise("5.2", points=2)
 @pytest.mark.parametrize("enabled", [0, 1])
 def test_interrupts(lab, enabled):
-    """The lists and the owner change with interrupts disabled, after the junk is written;
-    afterwards the flag is as it was. The owner is who called."""
+    """Lists and owner: they change with interrupts disabled, after junk is written; then the flag
+    is restored. The owner is the caller."""
     with outside(lab, Zones) as run:
         run.begin()
         run.give_range(NORMAL, DMA_END + 64, 8)
@@ -295,7 +296,8 @@ def test_interrupts(lab, enabled):
 
 @pytest.mark.exercise("5.2", points=1)
 def test_junk_of_large_blocks(lab):
-    """Blocks of up to order 4 are filled; of larger ones the first page, and nothing beyond."""
+    """Junk in freed blocks: all pages up to order 4, the first page of larger blocks, and nothing
+    beyond."""
     with outside(lab, Zones) as run:
         run.begin()
         run.give_range(NORMAL, DMA_END, LARGEST)
@@ -310,8 +312,8 @@ def test_junk_of_large_blocks(lab):
 
 @pytest.mark.exercise("5.2", points=2)
 def test_price(lab):
-    """At most 40 instructions without a split or merge, however many blocks are in the list, and a
-    bounded number for each."""
+    """The cost: at most 40 instructions without a split or merge, however long the list, and a
+    bounded number for each split and merge."""
     with outside(lab, Zones) as run:
         for splits in (0, 1, 5, 10):
             run.begin()

@@ -45,7 +45,8 @@ def sizes(lab) -> list[int]:
 
 @pytest.mark.exercise("5.5", points=3, gate=True)
 def test_plain_sizes(lab):
-    """The smallest class, or block, that is large enough; aligned; nothing beyond the largest."""
+    """Sizes: the smallest class or block that is large enough, aligned; too large a size is
+    refused."""
     with outside(lab, Objects, PLAIN) as run:
         caches = [link - LINK for link in run.links(run.guest.address("slab_caches"))]
         seen = tuple(run.kernel.word(cache + SIZE) for cache in caches[1:])
@@ -64,7 +65,7 @@ def test_plain_sizes(lab):
 
 @pytest.mark.exercise("5.5", points=2, gate=True)
 def test_checked_sizes(lab):
-    """The same while kmalloc checks: as many bytes as were asked for, also of no byte."""
+    """Sizes while kmalloc checks: as many bytes as were asked for, 0 included."""
     with checked(lab) as run:
         for size in sizes(lab):
             address = run.kmalloc(size)
@@ -91,8 +92,8 @@ def refuses_the_impossible(run: Objects) -> None:
 @pytest.mark.exercise("5.5", points=2, gate=True)
 @pytest.mark.parametrize("checks", [False, True])
 def test_resizing(lab, checks):
-    """krealloc keeps what fits, also across classes and down to no byte, and is kmalloc for
-    NULL."""
+    """krealloc: it keeps the contents that fit, across classes and down to 0 bytes, and is kmalloc
+    for NULL."""
     seeded = random.Random(lab.seed)
     with outside(lab, Objects, PLAIN) as run:
         if checks:
@@ -132,8 +133,7 @@ def test_resizing(lab, checks):
 
 @pytest.mark.exercise("5.5", points=1)
 def test_red_zones_after_resizing(lab):
-    """What krealloc has made smaller, or larger, is an object of the new size: a byte beyond it is
-    a red zone."""
+    """Red zones after krealloc: they begin right after the new size."""
     with checked(lab) as run:
         for before, size in ((100, 40), (41, 40), (40, 44), (PAGE, 7), (9000, 6000)):
             address = run.krealloc(run.kmalloc(before), size)
@@ -147,7 +147,8 @@ def test_red_zones_after_resizing(lab):
 
 @pytest.mark.exercise("5.5", points=2)
 def test_cost_while_nobody_checks(lab):
-    """Instructions of kmalloc and kfree together, of the smallest class, the largest and others."""
+    """The cost of kmalloc and kfree without checks: bounded for the smallest class, the largest and
+    others."""
     with outside(lab, Objects, PLAIN) as run:
         for size in (0, 40, 1000, SLAB_LARGEST):
             for _ in range(3):
@@ -164,7 +165,7 @@ def test_cost_while_nobody_checks(lab):
 @pytest.mark.exercise("5.5", points=3, gate=True)
 @pytest.mark.parametrize("place", ["before", "beyond"])
 def test_red_zones(lab, place):
-    """Each byte of both red zones, of objects of many sizes: which byte it was."""
+    """A write to any byte of either red zone: it is found, and the report names the byte."""
     seeded = random.Random(lab.seed)
     with checked(lab) as run:
         for size in (0, 1, 7, 8, 16, 89, 1000, 2016 - GUARD - RED, PAGE, PAGE + 1):
@@ -180,8 +181,7 @@ def test_red_zones(lab, place):
 
 @pytest.mark.exercise("5.5", points=3)
 def test_what_was_freed_long_ago(lab):
-    """Poison and red zones are looked at when an object leaves the quarantine, which is 64 objects
-    later."""
+    """A write to freed memory: it is found when the object leaves quarantine, 64 frees later."""
     seeded = random.Random(lab.seed)
     with checked(lab) as run:
         for number, size in enumerate((1, 24, 500, PAGE, 5 * PAGE)):
@@ -201,7 +201,7 @@ def test_what_was_freed_long_ago(lab):
 
 @pytest.mark.exercise("5.5", points=2)
 def test_quarantine(lab):
-    """An object is not used again while 64 others are freed, and then it is."""
+    """Quarantine: an object is not used again during 64 other frees; then it is."""
     with checked(lab) as run:
         for size in (24, 3000):
             address = run.kmalloc(size)
@@ -223,7 +223,7 @@ def test_quarantine(lab):
 
 @pytest.mark.exercise("5.5", points=3)
 def test_what_is_no_object(lab):
-    """kfree of anything: a panic that is kfree's, not a page fault."""
+    """kfree of an address that is not an object: kfree's own panic, not a page fault."""
     with checked(lab) as run:
         small, large = run.kmalloc(100), run.kmalloc(9000)
         freed = [run.kmalloc(50), run.kmalloc(50)]
@@ -280,7 +280,8 @@ def forge(run: Objects, place: int, address: int) -> None:
 
 @pytest.mark.exercise("5.5", points=2)
 def test_owners(lab):
-    """The functions that asked, behind those that pass on; serial numbers, the oldest first."""
+    """Owners: the function that asked, not one that only passes on; serial numbers begin with the
+    oldest."""
     with checked(lab) as run:
         first, second = run.kmalloc(8), run.kmalloc(8, by=SECOND)
         assert run.guard_of(first).owner == FIRST
@@ -302,7 +303,7 @@ def test_owners(lab):
 
 @pytest.mark.exercise("5.5", points=2)
 def test_check_at_any_time(lab):
-    """kmalloc_debug_check finds what is wrong with objects in use, and in quarantine."""
+    """kmalloc_debug_check: it finds faults in objects in use and in quarantine."""
     with checked(lab) as run:
         used, freed = run.kmalloc(40), run.kmalloc(60)
         run.kfree(freed)
@@ -351,8 +352,7 @@ def require_disabled_while_checked(run: Objects) -> None:
 
 @pytest.mark.exercise("5.5", points=2, once=True)
 def test_lists_without_interrupts(lab):
-    """The list of objects, the quarantine, and what is counted never change with interrupts
-    enabled."""
+    """The list of objects, quarantine and counters: they never change with interrupts enabled."""
     with checked(lab) as run:
         run.free_others(QUARANTINE)
         places = ("kmalloc_live", 8), ("quarantine", 4 * QUARANTINE), ("oldest", 4)
@@ -365,7 +365,7 @@ def test_lists_without_interrupts(lab):
 
 @pytest.mark.exercise("5.5", points=1)
 def test_request_that_fails(lab):
-    """The n-th request fails, and only that one."""
+    """kmalloc's fault injection: the n-th request fails, and no other."""
     with checked(lab) as run:
         warm = [run.kmalloc(24) for _ in range(40)]  # from now on a slab has room
         for address in warm:
@@ -388,7 +388,7 @@ def test_request_that_fails(lab):
 @pytest.mark.exercise("5.5", points=3, gate=True)
 @pytest.mark.parametrize("checks", [False, True])
 def test_against_a_model(lab, checks):
-    """Random operations: no object is written by another one, no page is lost."""
+    """Random operations: no object overwrites another one, and no page is lost."""
     with outside(lab, Objects, PLAIN) as run:
         if checks:
             run.kernel.call("kmalloc_debug_enable")

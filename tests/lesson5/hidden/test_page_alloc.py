@@ -88,8 +88,8 @@ def require_answer(
 
 @pytest.mark.exercise("5.3", points=4)
 def test_borders(lab):
-    """A page more and a page less than each border, for each kind of request, with and without a
-    page that is free by itself."""
+    """Limits of each kind of request: a page above and a page below each, with and without a single
+    free page."""
     cases = [
         ((dma, normal), (8, 20), shift, order, device, enabled)
         for shift in (0, 1)
@@ -109,7 +109,7 @@ def test_borders(lab):
 
 @pytest.mark.exercise("5.3", points=3)
 def test_random_requests(lab):
-    """Zones, reserves and requests made from the seed."""
+    """Random zones, reserves and requests: results are the model's."""
     random = Random(lab.seed)
     with outside(lab, Zones) as run:
         for _ in range(40):
@@ -123,7 +123,7 @@ def test_random_requests(lab):
 
 @pytest.mark.exercise("5.3", points=2)
 def test_pages_without_a_block(lab):
-    """A zone has enough pages and no block of the order: the next zone is asked."""
+    """A zone with enough pages but no block of the order: the next zone is tried."""
     with outside(lab, Zones) as run:
         for enabled in (0, 1):
             run.begin()
@@ -141,8 +141,8 @@ def test_pages_without_a_block(lab):
 
 @pytest.mark.exercise("5.3", points=2)
 def test_emptied_by_many(lab):
-    """Requests until none is served: those who may wait leave the reserves, the others nothing, and
-    a device's memory is not emptied by those who could have other."""
+    """Requests until all fail: those that may wait leave the reserves, others use them, and DMA
+    memory is not emptied by requests that could use another zone."""
     with outside(lab, Zones) as run:
         pages(run, (60, 40), (10, 8))
         zones = []
@@ -156,16 +156,16 @@ def test_emptied_by_many(lab):
             devices += 1
         if devices != 10:
             fail(f"20 pages left in DMA, 10 in reserve: a device gets {devices}, not 10")
-        urgent = 0
-        while urgent < MOST_REQUESTS and ask(run, 0, enabled=0) is not None:
-            urgent += 1
-        if urgent != 18 or sum(zone.free for zone in picture(run.guest).zones):
-            fail(f"18 pages are left: with interrupts disabled {urgent} are handed out")
+        taken = 0
+        while taken < MOST_REQUESTS and ask(run, 0, enabled=0) is not None:
+            taken += 1
+        if taken != 18 or sum(zone.free for zone in picture(run.guest).zones):
+            fail(f"18 pages are left: with interrupts disabled {taken} are handed out")
 
 
 @pytest.mark.exercise("5.3", points=3)
 def test_every_request_fails_once(lab):
-    """For each n the n-th request fails, and only that one, whichever it is; it takes nothing."""
+    """Fault injection: the n-th request fails, and no other, and it takes nothing."""
     kinds = [(0, 0, 1), (0, 1, 1), (1, 0, 0), (0, 1, 0), (2, 0, 1), (4, 0, 1), (9, 0, 1), (0, 0, 0)]
     with outside(lab, Zones) as run:
         for n in range(1, len(kinds) + 1):
@@ -185,8 +185,7 @@ def test_every_request_fails_once(lab):
 @pytest.mark.exercise("5.3", points=3)
 @pytest.mark.parametrize(("dma", "enabled"), [(0, 0), (0, 1), (1, 1)])
 def test_never_without_owner(lab, dma, enabled):
-    """From the moment in which a block is taken to the one in which it has an owner, interrupts are
-    disabled."""
+    """From taking a block to setting its owner: interrupts are disabled."""
     with outside(lab, Zones) as run:
         pages(run, (8, 0))
         was_taken: list[bool] = []
@@ -213,8 +212,8 @@ def test_never_without_owner(lab, dma, enabled):
 
 @pytest.mark.exercise("5.3", points=1, once=True)
 def test_without_interrupts(lab):
-    """The lists, and the count of the requests until one fails, never change with interrupts
-    enabled: in requests of both kinds, one that falls back, and one in vain."""
+    """Lists and the count of requests: they never change with interrupts enabled, in requests that
+    succeed, fall back and fail."""
     orders = {"page_alloc": (0, 2, ORDERS - 1), "page_alloc_dma": (0,)}
     asked = [(name, order) for name, each in orders.items() for order in each]
     with outside(lab, Zones) as run:
@@ -228,7 +227,8 @@ def test_without_interrupts(lab):
 @pytest.mark.exercise("5.3", points=3)
 @pytest.mark.parametrize("part", range(2))
 def test_failures_while_programs_run(lab, part):
-    """A request fails while programs run, fork and end: no panic, and the next work is done."""
+    """A request that fails while programs run, fork and end: no panic, and the next work is
+    done."""
     random = Random(lab.seed + part)
     files = with_files(lab, {"bin/whole": program(WHOLE)})
     with stopped(lab, "prompt", "run /bin/whole abc; run /bin/whole abc", **files) as guest:

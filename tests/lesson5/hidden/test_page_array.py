@@ -49,7 +49,7 @@ def require_all(run: Arrays, ranges: Sequence[Range], with_array: bool = True) -
 
 @pytest.mark.exercise("5.1", points=3)
 def test_parts_of_frames(lab):
-    """Ranges that begin or end within a frame, at its first byte and at its last."""
+    """Ranges that begin or end within a frame: that frame is not free."""
     cases = [
         [Range(MIB, 9 * MIB + cut), Range(11 * MIB + begin, 2 * MIB + end)]
         for cut in (0, 1, PAGE - 1)
@@ -62,8 +62,8 @@ def test_parts_of_frames(lab):
 
 @pytest.mark.exercise("5.1", points=2)
 def test_border_of_the_zones(lab):
-    """A range that ends at 16 MiB, begins there, reaches across, or a frame beside it; and a
-    machine that ends far below."""
+    """Ranges at 16 MiB, across it and one frame from it: each frame is in the right zone, also in a
+    machine that ends below."""
     with outside(lab, Arrays) as run:
         for first, end in ((9, 16), (16, 24), (9, 24)):
             for shift in (-PAGE, 0, PAGE):
@@ -75,7 +75,7 @@ def test_border_of_the_zones(lab):
 
 @pytest.mark.exercise("5.1", points=2)
 def test_memory_that_is_none(lab):
-    """Holes, and other types than usable memory, between ranges and at the end."""
+    """Holes and unusable memory, between ranges and at the end: their frames are not free."""
     ranges = [
         Range(0, 640 * KIB),
         Range(MIB, 6 * MIB),
@@ -92,7 +92,7 @@ def test_memory_that_is_none(lab):
 
 @pytest.mark.exercise("5.1", points=1, once=True)
 def test_many_ranges(lab):
-    """As many ranges as the kernel remembers."""
+    """As many ranges as the kernel remembers: all count."""
     small = [Range(8 * MIB + 64 * KIB * i, 3 * PAGE) for i in range(MOST_RANGES - 2)]
     with outside(lab, Arrays) as run:
         require_all(run, [Range(0, 640 * KIB), Range(MIB, 6 * MIB), *small])
@@ -100,7 +100,8 @@ def test_many_ranges(lab):
 
 @pytest.mark.exercise("5.1", points=2)
 def test_above_896_mib(lab):
-    """Memory up to the end of the direct map, beyond it, and beyond 4 GiB; nothing wraps."""
+    """Memory up to the end of the direct map, beyond it and beyond 4 GiB: only the first is used,
+    and nothing wraps."""
     cases = [
         [Range(MIB, 895 * MIB)],
         [Range(MIB, 896 * MIB)],
@@ -117,8 +118,8 @@ def test_above_896_mib(lab):
 
 @pytest.mark.exercise("5.1", points=2)
 def test_place_of_the_array(lab):
-    """The first range after the kernel may be too small for the array, by a frame, too; or have
-    exactly the room."""
+    """The array's place: the first range after the kernel with room for it, also when the room is
+    exact or one frame short."""
     with outside(lab, Arrays) as run:
         kernel = address_of(kernel_frames(run)) - address_of(0)
         for pages in (1, 5, 23):
@@ -134,7 +135,7 @@ def test_place_of_the_array(lab):
 
 @pytest.mark.exercise("5.1", points=2)
 def test_memory_full_of_junk(lab):
-    """What was in memory before is not taken for the state of a page."""
+    """Memory full of junk: it is not taken for the state of a page."""
     with outside(lab, Arrays) as run:
         start = address_of(kernel_frames(run))
         run.guest.put_data(start, b"\xa5" * (address_of(0) + JUNK_END - start))
@@ -151,7 +152,7 @@ def random_map(random: Random) -> list[Range]:
 
 @pytest.mark.exercise("5.1", points=2)
 def test_random_maps(lab):
-    """Maps made from the seed."""
+    """Random memory maps: each frame's state is the model's."""
     random = Random(lab.seed)
     with outside(lab, Arrays) as run:
         for _ in range(25):
@@ -161,7 +162,7 @@ def test_random_maps(lab):
 @pytest.mark.exercise("5.1", points=3)
 @pytest.mark.parametrize("memory", [16, 17, 63])
 def test_real_machines(lab, memory):
-    """A machine of this many MiB: all frames have a state, and all together are all frames."""
+    """A real machine: all frames have a state, and the states add up to all frames."""
     with stopped(lab, "kmain", memory=memory) as guest:
         information = guest.read_word(guest.registers()["esp"] + 8)
         ranges = loader_ranges(guest, information, base=0xC0000000)

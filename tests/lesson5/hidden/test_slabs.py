@@ -44,7 +44,7 @@ def rounded(value: int, unit: int) -> int:
 
 
 def form_of(size: int, alignment: int) -> Form:
-    """As many objects as fit behind the header, with a bit for each."""
+    """As many objects as fit after the header, with a bit for each."""
     size = rounded(size, alignment)
     count = PAGE // size
     while (header := rounded(HEAD + 4 * rounded(count, 32) // 32, alignment)) + count * size > PAGE:
@@ -54,8 +54,8 @@ def form_of(size: int, alignment: int) -> Form:
 
 @pytest.mark.exercise("5.4", points=3, gate=True)
 def test_sizes_and_alignments(lab):
-    """From objects that are smaller than a pointer to the largest: as many as fit, and each its
-    own. In some slabs the last word of the map is for one object, or for all 32."""
+    """Objects from smaller than a pointer to the largest: as many as fit, none overlapping. In some
+    slabs the last word of the map is for one object, in others for 32."""
     seeded = random.Random(lab.seed)
     shapes = [(1, 4), (16, 16), (3, 64), (126, 4), (127, 4)]
     shapes += [(LARGEST, 4), (LARGEST, 32), (2000, 64)]
@@ -84,7 +84,8 @@ def with_count(count: int) -> tuple[int, int]:
 
 @pytest.mark.exercise("5.4", points=2)
 def test_colours(lab):
-    """Each slab begins one alignment further than the one before, and then at the start again."""
+    """Colours: each slab begins one alignment further than the one before, then again at the
+    start."""
     with outside(lab, Slabs, START) as run:
         run.begin()
         for size, alignment in ((1000, 64), (600, 32), (124, 4), (1340, 4), (LARGEST, 4)):
@@ -106,7 +107,8 @@ def test_colours(lab):
 
 @pytest.mark.exercise("5.4", points=2, gate=True)
 def test_constructor_once_for_each_object(lab):
-    """It runs for all objects of a new slab, each once; what is freed stays as it is."""
+    """The constructor: it runs once for each object of a new slab, and a freed object keeps its
+    contents."""
     with outside(lab, Slabs, START) as run:
         run.begin()
         count = run.make_cache(0, 100, 4, 1)
@@ -126,7 +128,7 @@ def test_constructor_once_for_each_object(lab):
 
 
 def seeded_bytes(address: int) -> bytes:
-    """What is in an object of 100 bytes, behind what its constructor wrote."""
+    """What is in an object of 100 bytes, after what its constructor wrote."""
     return random.Random(address).randbytes(96)
 
 
@@ -162,8 +164,8 @@ def interrupt_a_slab(run: Slabs, enabled: int, frees: bool) -> tuple[int, int, l
 @pytest.mark.parametrize("enabled", [0, 1])
 @pytest.mark.parametrize("frees", [False, True])
 def test_an_interrupt_while_a_slab_is_made(lab, enabled, frees):
-    """The constructor runs with interrupts as the caller has them; an interrupt takes an object,
-    and keeps it, or frees it."""
+    """An interrupt while a slab is made: it may take and free an object. The constructor runs with
+    interrupts as the caller has them."""
     with outside(lab, Slabs, START) as run:
         run.begin()
         disabled, after, found = interrupt_a_slab(run, enabled, frees)
@@ -179,7 +181,7 @@ def test_an_interrupt_while_a_slab_is_made(lab, enabled, frees):
 
 @pytest.mark.exercise("5.4", points=2, once=True)
 def test_lists_without_interrupts(lab):
-    """Nothing of a cache, of its slab or of the list of caches changes with interrupts enabled."""
+    """A cache, its slabs and the list of caches: they never change with interrupts enabled."""
     with outside(lab, Slabs, START) as run:
         run.begin()
         run.make_cache(0, 40, 4)
@@ -201,7 +203,7 @@ def used_once(cache: int) -> list[tuple[str | int | None, ...]]:
 
 @pytest.mark.exercise("5.4", points=3)
 def test_misuse(lab):
-    """What is not the start of an object of this cache that is in use: a panic that names it."""
+    """Freeing what is not the start of an object in use of this cache: a panic that names it."""
     with outside(lab, Slabs, START) as run:
         run.begin()
         for number, size in enumerate((40, 2000)):
@@ -243,7 +245,7 @@ def last_end(run: Slabs, head: int, size: int) -> int:
 
 @pytest.mark.exercise("5.4", points=2)
 def test_destroy_and_shrink(lab):
-    """A cache with objects stays; shrink gives exactly the empty slabs back."""
+    """A cache with objects is not destroyed; shrink releases exactly the empty slabs."""
     with outside(lab, Slabs, START) as run:
         run.begin()
         before = run.free_pages()
@@ -272,8 +274,8 @@ def test_destroy_and_shrink(lab):
 
 @pytest.mark.exercise("5.4", points=1, once=True)
 def test_a_cache_outlives_its_slabs(lab):
-    """While slab_cache_destroy gives pages back, the cache is still an object in use: an interrupt
-    could get its memory otherwise."""
+    """slab_cache_destroy: the cache stays an object in use while its pages are released, so that an
+    interrupt cannot get its memory."""
     with outside(lab, Slabs, START) as run:
         run.begin()
         count = run.make_cache(0, 500, 4)
@@ -294,7 +296,8 @@ def test_a_cache_outlives_its_slabs(lab):
 
 @pytest.mark.exercise("5.4", points=2, gate=True)
 def test_caches(lab):
-    """The cache of caches comes first and is in no slab; the others follow in order, within it."""
+    """The list of caches: the cache of caches comes first and is not in a slab; the others follow
+    in order."""
     with outside(lab, Slabs, START) as run:
         assert run.begin() == 1, "after slab_initialize there is not one cache"
         for number in (0, 1):
@@ -312,7 +315,7 @@ def text(run: Slabs, address: int) -> str:
 
 @pytest.mark.exercise("5.4", points=2)
 def test_without_memory(lab):
-    """A page that is refused costs nothing; the reserve is for those who cannot wait."""
+    """A page that is refused: nothing is lost. The reserve is for callers that cannot wait."""
     with outside(lab, Slabs, START, memory=16) as run:
         run.begin()
         run.make_cache(0, 1000, 8)
@@ -365,7 +368,8 @@ def require_whole_caches(run: Slabs) -> None:
 @pytest.mark.exercise("5.4", points=4, gate=True)
 @pytest.mark.parametrize("least", [100, 400])
 def test_against_a_model(lab, least):
-    """Random operations on two caches, of some dozens of objects in a slab, and of a few."""
+    """Random operations on two caches, with many and with few objects in a slab: all objects are
+    the model's."""
     seeded = random.Random(lab.seed)
     with outside(lab, Slabs, START) as run:
         run.begin()

@@ -1,4 +1,4 @@
-"""All exercises of lesson 5 in one kernel: programs beside each other, on machines of two sizes."""
+"""All exercises of lesson 5 in one kernel: programs together, on machines of two sizes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROUNDS = 4  # caches and tables grow at first
 @pytest.mark.exercise("5.0", points=2)
 @pytest.mark.parametrize("memory", [32, 64])
 def test_pipe_of_three(lab, memory):
-    """Four programs and four pipes: the text comes through, and the auditor finds nothing."""
+    """Four programs and four pipes: the text comes through, and the audit finds nothing."""
     seeded = random.Random(lab.seed)
     text = "".join(seeded.choices(string.ascii_lowercase, k=60))
     files = with_files(lab, {"bin/whole": program(WHOLE)})
@@ -30,8 +30,8 @@ def test_pipe_of_three(lab, memory):
 
 @pytest.mark.exercise("5.0", points=1)
 def test_zones_after_programs(lab):
-    """What the page array and the zones say after programs have come and gone, read from outside:
-    they agree, and the same programs once more leave as many free pages."""
+    """Page array and zones after programs, read from outside: they agree, and the same programs
+    once more leave as many free pages."""
     text = "".join(random.Random(lab.seed).choices(string.ascii_lowercase, k=20))
     files = with_files(lab, {"bin/whole": program(WHOLE)})
     script, free = "; ".join([f"run /bin/whole {text}; audit"] * ROUNDS), []

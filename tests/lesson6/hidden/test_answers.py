@@ -37,7 +37,7 @@ def pages(lab):
 @pytest.mark.exercise("6.A", points=5, host=True)
 @pytest.mark.parametrize("number", NUMBERS)
 def test_answer(lab, number):
-    """The answer is right."""
+    """The answer to an open question: it names what the question asks for."""
     if number in "12" and lab.core:
         pytest.skip("the command that counts is breadth")
     is_right(lab, number, {"1": faults, "2": pages})

@@ -59,14 +59,14 @@ LOCKED = 64  # AREA_LOCKED
 @pytest.mark.exercise("6.2", points=6, once=True)
 @pytest.mark.parametrize("number", range(3))
 def test_random_operations(lab, number):
-    """Everything there is, in random order, with memory and without, against a model."""
+    """Random operations, with memory and without: areas are the model's."""
     with area_code(lab) as run:
         require_operations(run, Random(lab.seed + number), 300)
 
 
 @pytest.mark.exercise("6.2", points=2, once=True)
 def test_both_neighbours(lab):
-    """What fills a hole becomes one area with what is below and above, or with one of them."""
+    """An area that fills a gap: it merges with the one below, the one above, or both."""
     with area_code(lab) as run:
         for below, above, middle in (
             ((3, 0, 0), (3, 0, 0), (3, 0, 0)),
@@ -96,8 +96,8 @@ def test_both_neighbours(lab):
 
 @pytest.mark.exercise("6.2", points=1, once=True)
 def test_copied_areas(lab):
-    """AREA_COPIED keeps no two areas apart, and stays: for what is put between, what is protected,
-    and what is cut. So does AREA_LOCKED."""
+    """AREA_COPIED and AREA_LOCKED: they do not prevent a merge, and survive insertion, protection
+    and cuts."""
     with area_code(lab) as run:
         for below, above in ((COPIED, 0), (0, COPIED), (COPIED, COPIED)):
             for middle in (0, COPIED):
@@ -132,8 +132,7 @@ def require_form(
 
 @pytest.mark.exercise("6.2", points=1, once=True)
 def test_gaps_that_just_fit(lab):
-    """area_gap finds room that is as large as asked for: all of it, at its bottom, between two
-    areas, at its top; and never below `low`."""
+    """area_gap: it finds a gap of exactly the size, at any place, and never below `low`."""
     with area_code(lab) as run:
         space = begin(run)
         low, high = BASE + 10 * PAGE, BASE + 20 * PAGE
@@ -160,7 +159,8 @@ def test_gaps_that_just_fit(lab):
 
 @pytest.mark.exercise("6.2", points=2, once=True)
 def test_over_many(lab):
-    """A cut, and an area that is put, over a whole space: one area, two, ten, and their pages."""
+    """A cut or an insertion over one, two, ten areas and the whole space: areas and pages are
+    right."""
     with area_code(lab) as run:
         for name, count in itertools.product(("area_cut", "area_put"), (1, 2, 10)):
             space, model = begin(run), Model()
@@ -183,8 +183,8 @@ def test_over_many(lab):
 
 @pytest.mark.exercise("6.2", points=2, once=True)
 def test_a_release_that_sleeps(lab):
-    """While the last reference to an object goes, another thread of the program changes the areas:
-    it finds them as they are after the whole change, and what it does counts."""
+    """The release of an object that sleeps: another thread sees the areas after the whole change,
+    and its own changes survive."""
     with area_code(lab) as run:
         for kind, first, end, other, low, high in (
             (CUT, 8, 18, PUT, 5, 25),
@@ -224,7 +224,7 @@ def change(run: Areas, name: str, space: int, first: int, end: int, protection: 
 
 @pytest.mark.exercise("6.2", points=2, once=True)
 def test_no_memory(lab):
-    """The n-th object for an area cannot be had: -ENOMEM, and nothing has changed."""
+    """The n-th object for an area cannot be allocated: -ENOMEM, and nothing has changed."""
     with area_code(lab) as run:
         for name, first, end in (
             ("area_cut", 14, 16),
@@ -262,7 +262,7 @@ def test_no_memory(lab):
 
 @pytest.mark.exercise("6.2", points=2, once=True)
 def test_no_memory_is_needed(lab):
-    """What makes no area more never fails: cuts of heads and tails, and growing."""
+    """Changes that need no new area: they never fail."""
     with area_code(lab) as run:
         space, model = begin(run), Model()
         put(run, space, 10, 30, 3)
@@ -285,7 +285,7 @@ def test_no_memory_is_needed(lab):
 
 @pytest.mark.exercise("6.2", points=2, once=True)
 def test_entries(lab):
-    """Pages go with what is cut, and only those; a protection is that of the entries, too."""
+    """Page table entries: those in the range go with it or get its protection, and no others."""
     with area_code(lab) as run:
         space = begin(run)
         put(run, space, 10, 20, 3)
@@ -322,7 +322,7 @@ def mean_cost(run: Areas, name: str, calls: Sequence[tuple[int, int]]) -> float:
 
 @pytest.mark.exercise("6.2", points=2)
 def test_price(lab):
-    """Searching 600 areas takes as long as the tree is deep, whatever their sizes."""
+    """The cost of a search among 600 areas: bounded by the tree's depth, whatever their sizes."""
     with outside(lab, Areas, START) as run:
         space = begin(run)
         for number in range(AREAS):
@@ -356,8 +356,8 @@ def test_price(lab):
 
 @pytest.mark.exercise("6.2", points=3, once=True)
 def test_heap_and_its_neighbours(lab):
-    """The heap goes up to the next area, and no further; not into the room of the stack; and it
-    may begin within a page of the program."""
+    """The heap: it grows up to the next area, not into the stack's room, and may begin within a
+    page of the program."""
     with outside(lab, Areas, START) as run:
         run.call("space_share", run.new_page(0))
         space = run.call("space_create")
@@ -404,7 +404,7 @@ def test_heap_and_its_neighbours(lab):
 
 @pytest.mark.exercise("6.2", points=1, once=True)
 def test_heap_below_another_stack(lab):
-    """Where a program has set a limit to its stack, the heap may go as far as that leaves."""
+    """A program that has set its stack limit: the heap may grow up to what that leaves."""
     with outside(lab, Areas, START) as run:
         if not run.limit_stacks(32 << 20):
             pytest.skip("no program sets a limit: that is breadth")
@@ -419,8 +419,8 @@ def test_heap_below_another_stack(lab):
 
 @pytest.mark.exercise("6.2", points=2, once=True)
 def test_heap_is_zero(lab):
-    """What was written and given back is zero when it is the heap's again, to the byte; what was
-    not given back is as it was."""
+    """Heap memory that is given back and taken again: zero to the byte. What was kept is
+    unchanged."""
     with outside(lab, Areas, START) as run:
         run.call("space_share", run.new_page(0))
         space = run.call("space_create")
@@ -447,7 +447,8 @@ def test_heap_is_zero(lab):
 
 @pytest.mark.exercise("6.2", points=1, once=True)
 def test_heap_that_others_read(lab):
-    """When pages are unmapped or cleared heap_end is the new end already: that may sleep."""
+    """heap_end: it has its new value before pages are unmapped or cleared, because that may
+    sleep."""
     with outside(lab, Areas, START) as run:
         run.call("space_share", run.new_page(0))
         space = run.call("space_create")
@@ -465,8 +466,8 @@ def test_heap_that_others_read(lab):
 
 @pytest.mark.exercise("6.2", points=1, once=True)
 def test_heap_without_memory(lab):
-    """No memory for an area: the heap is what it was, also where it cannot become smaller, because
-    it is one area with what is above it."""
+    """No memory for an area: the heap is unchanged, also where it cannot shrink because it is one
+    area with the memory above it."""
     with outside(lab, Areas, START) as run:
         run.own_pool()
         run.call("space_share", run.new_page(0))

@@ -50,8 +50,8 @@ def filled(world: World, pages: int, first: int = 100) -> None:
 @pytest.mark.exercise("6.4", points=4, gate=True)
 @pytest.mark.parametrize("number", [0, 1])
 def test_families_against_a_model(lab, number):
-    """Forks, ends, cuts, protections, reads and writes of zeros and of a file, private and shared;
-    every page counts who shows it."""
+    """Random forks, exits, cuts, protections and accesses of zeros and files: pages and their
+    counts are the model's."""
     with spaces(lab) as world:
         before = world.used()
         families = Families(world, Random(lab.seed + number))
@@ -65,7 +65,7 @@ def test_families_against_a_model(lab, number):
 
 @pytest.mark.exercise("6.4", points=2)
 def test_tlb_of_the_parent(lab):
-    """The parent is running, and its TLB knows that it may write."""
+    """fork: the parent's TLB no longer allows writes."""
     with spaces(lab) as world:
         filled(world, 6)
         writes = [(WRITE_AT, PARENT, BASE + page * PAGE, 500 + page) for page in range(6)]
@@ -79,8 +79,8 @@ def test_tlb_of_the_parent(lab):
 
 @pytest.mark.exercise("6.4", points=1, once=True)
 def test_another_task_changes_the_area(lab):
-    """A write to a page of a shared area; while the object is asked another task unmaps the area,
-    or forbids to write: no entry becomes writable, and no page is lost."""
+    """A write to a shared page while another task unmaps or protects its area: no entry becomes
+    writable, and no page is lost."""
     at = BASE + 12 * PAGE
     changes = [
         ("unmaps the area", (0, 0, 0), 0, "-EFAULT"),
@@ -107,7 +107,7 @@ def test_another_task_changes_the_area(lab):
 
 @pytest.mark.exercise("6.4", points=2, gate=True, once=True)
 def test_three_generations(lab):
-    """In every order in which they end, the last one has its page alone."""
+    """Three generations that end in every order: the last one has its page alone."""
     orders = [(0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)]
     with spaces(lab) as world:
         before = world.used()
@@ -132,7 +132,7 @@ def test_three_generations(lab):
 
 @pytest.mark.exercise("6.4", points=2)
 def test_zero_page(lab):
-    """It is nobody's: never written to, never freed, and no reason to be alone."""
+    """The zero page: never written to, never freed, and never taken as the only copy."""
     with spaces(lab) as world:
         before = world.used()
         filled(world, 1)
@@ -158,7 +158,7 @@ def test_zero_page(lab):
 
 @pytest.mark.exercise("6.4", points=2, gate=True)
 def test_shared_areas(lab):
-    """What is shared is not copied, and its object learns of each first write."""
+    """Shared areas: they are not copied, and their object is told of each first write."""
     with spaces(lab) as world:
         world.cache(0, [11, 12, 13])
         world.make(PARENT)
@@ -182,7 +182,8 @@ def test_shared_areas(lab):
 
 @pytest.mark.exercise("6.4", points=2, gate=True)
 def test_private_pages_of_a_file(lab):
-    """A private copy stays the program's, and its child's; what nobody wrote is the file's."""
+    """Private pages of a file: a copy stays with the program and its child; a page that nobody
+    wrote is the file's."""
     with spaces(lab) as world:
         before = world.used()
         world.cache(0, [11, 12, 13, 14])
@@ -210,7 +211,7 @@ def test_private_pages_of_a_file(lab):
 
 @pytest.mark.exercise("6.4", points=1)
 def test_mprotect_does_not_unshare(lab):
-    """The right to write comes back by a fault, which copies."""
+    """Write permission that comes back by mprotect: the next write faults and copies."""
     with spaces(lab) as world:
         filled(world, 2)
         assert world.fork(PARENT, CHILD)
@@ -227,7 +228,7 @@ def test_mprotect_does_not_unshare(lab):
 
 @pytest.mark.exercise("6.4", points=2, once=True)
 def test_fork_without_memory(lab):
-    """Whichever allocation of a fork fails: nothing is left, and the parent is as it was."""
+    """fork when any of its allocations fails: nothing is leaked, and the parent is unchanged."""
     with spaces(lab) as world:
         world.make(PARENT)
         for i in range(3):
@@ -253,7 +254,7 @@ def test_fork_without_memory(lab):
 
 @pytest.mark.exercise("6.4", points=1, once=True)
 def test_areas_without_memory(lab):
-    """The same for the areas themselves, many times: objects are not lost either."""
+    """Copying areas when an allocation fails, many times: no object is leaked."""
     with spaces(lab) as world:
         world.call("kmalloc_debug_enable")  # each object is an allocation that may fail
         filled(world, 2)
@@ -274,7 +275,7 @@ def test_areas_without_memory(lab):
 
 @pytest.mark.exercise("6.4", points=1, once=True)
 def test_copy_without_memory(lab):
-    """A write that finds no page changes nothing, and works when there is one."""
+    """A write without a page for the copy: nothing changes, and it works once there is one."""
     with spaces(lab) as world:
         filled(world, 2)
         assert world.fork(PARENT, CHILD)
@@ -292,7 +293,8 @@ def test_copy_without_memory(lab):
 
 @pytest.mark.exercise("6.4", points=1, once=True)
 def test_page_is_held_while_it_is_copied(lab):
-    """Asking for the copy's page gives pages of files back, but not this one."""
+    """A page that is being copied: reclaim, which the copy's allocation may start, does not free
+    it."""
     with spaces(lab) as world:
         before = world.used()
         world.cache(0, [11, 12, 13, 14])
@@ -313,7 +315,8 @@ def test_page_is_held_while_it_is_copied(lab):
 
 @pytest.mark.exercise("6.4", points=1, once=True)
 def test_the_only_page_is_held(lab):
-    """No page of a file can be given back but the one that is copied: there is no memory."""
+    """Reclaim when the copied page is the only candidate: the allocation fails, and the page
+    stays."""
     with spaces(lab) as world:
         world.cache(0, [11])
         world.make(PARENT)
@@ -330,8 +333,7 @@ def test_the_only_page_is_held(lab):
 
 @pytest.mark.exercise("6.4", points=1, once=True)
 def test_another_task_shows_another_page(lab):
-    """While the object is asked another task puts zeros there, and writes to them: its page stays,
-    and the shared page is not shown."""
+    """Another task maps and writes a page while the object is asked: its page stays mapped."""
     at = BASE + 12 * PAGE
     with outside(lab, Faults, START) as run:
         space = run.begin(with_peek=False)
@@ -348,7 +350,8 @@ def test_another_task_shows_another_page(lab):
 
 @pytest.mark.exercise("6.4", points=1, once=True)
 def test_heap_and_sizes(lab):
-    """The heap is the child's, too; sizes are those of the parent; the copy was not accessed."""
+    """A child's heap, sizes and accessed bits: heap and sizes are the parent's, and the copy was
+    not accessed."""
     with spaces(lab) as world:
         world.make(PARENT)
         world.set_break(PARENT, BASE + 10, start=BASE)
@@ -367,7 +370,7 @@ def test_heap_and_sizes(lab):
 
 @pytest.mark.exercise("6.4", points=2)
 def test_cost_of_a_fork(lab):
-    """No page is copied, and at most 60 instructions are needed for a page."""
+    """The cost of fork: no page is copied, and at most 60 instructions a page."""
     with spaces(lab) as world:
         world.make(PARENT)
         world.put(PARENT, BASE, LARGE)
@@ -385,7 +388,8 @@ def test_cost_of_a_fork(lab):
 
 @pytest.mark.exercise("6.4", points=2, gate=True)
 def test_programs(lab):
-    """Three generations, the kernel's writes, and thirty children that yield."""
+    """Programs: three generations, writes by the kernel, and thirty children that yield all see
+    their own data."""
     seeded = Random(lab.seed)
     one, two, three, code = (seeded.randrange(1, 200) for _ in range(4))
     lines = run_programs(lab, COPIES, f"generations {one} {two} {three}")

@@ -53,8 +53,8 @@ def clear(run: Faults, space: int) -> None:
 @pytest.mark.exercise("6.3", points=2, once=True)
 @pytest.mark.parametrize("write", [False, True])
 def test_how_far_a_stack_grows(lab, write):
-    """To STACK_LIMIT bytes and no further; no area may be in the gap below it; nothing changes
-    when it does not grow."""
+    """The stack: it grows to STACK_LIMIT bytes and not into the gap below it. Nothing changes when
+    it does not grow."""
     lowest = STACK_END - STACK_LIMIT
     touched = STACK_END - 64 * PAGE
     cases = [
@@ -94,7 +94,7 @@ def test_how_far_a_stack_grows(lab, write):
 @pytest.mark.exercise("6.3", points=1, once=True)
 @pytest.mark.parametrize("limit", [1 << 20, 24 << 20])
 def test_limit_that_a_program_has_set(lab, limit):
-    """A stack grows as far as its program allows, which is less than usual, or more."""
+    """A stack limit that the program has set, lower or higher: the stack grows as far."""
     lowest = STACK_END - limit
     with outside(lab, Faults, START) as run:
         if not run.limit_stacks(limit):
@@ -108,8 +108,8 @@ def test_limit_that_a_program_has_set(lab, limit):
 
 @pytest.mark.exercise("6.3", points=2, once=True)
 def test_what_does_not_grow(lab):
-    """An area without AREA_STACK; one of another kind between the address and the stack; and the
-    stack's own end."""
+    """Areas without AREA_STACK, another area in between, and the stack's upper end: nothing
+    grows."""
     with outside(lab, Faults, START) as run:
         space = run.begin()
         run.put_area(space, FIRST, STACK_END, 3 | STACK, 0, 0)
@@ -123,7 +123,7 @@ def test_what_does_not_grow(lab):
 
 @pytest.mark.exercise("6.3", points=2, once=True)
 def test_junk(lab):
-    """New pages are zero, whatever was in them; a page costs a page."""
+    """New pages: zero, whatever was in them, and one page each."""
     with outside(lab, Faults, START) as run:
         space = run.begin()
         run.put(space, 0, 30, 3)
@@ -144,8 +144,8 @@ def test_junk(lab):
 
 @pytest.mark.exercise("6.3", points=1, once=True)
 def test_rights(lab):
-    """Any right is the right to read; only SPACE_WRITE is the right to write. The shared bits of
-    an area are no rights."""
+    """Permissions: any of them allows reading, only SPACE_WRITE allows writing. The shared bits of
+    an area are not permissions."""
     with outside(lab, Faults, START) as run:
         space = run.begin()
         for flags in (0, 1, 2, 3, 4, 5, 6, 7, SHARED, SHARED | 1, STACK, SHARED | 2):
@@ -162,7 +162,8 @@ def test_rights(lab):
 
 @pytest.mark.exercise("6.3", points=2, once=True)
 def test_must_not_sleep(lab):
-    """Zeros need no sleep; an object may: -EAGAIN, nothing has changed, and it was not asked."""
+    """A fault that must not sleep: zeros are mapped; an object is not asked, and -EAGAIN leaves
+    everything unchanged."""
     with outside(lab, Faults, START) as run:
         space = run.begin()
         run.put(space, 0, 4, 3)
@@ -189,8 +190,8 @@ def test_must_not_sleep(lab):
 @pytest.mark.exercise("6.3", points=3, once=True)
 @pytest.mark.parametrize("write", [False, True])
 def test_what_the_object_is_asked(lab, write):
-    """For the right page; that it is written to only where the area is shared. Beyond its end:
-    -EIO. Its references are what they were."""
+    """The request to an object: the right page, for writing only in shared areas, -EIO beyond its
+    end. Its references are unchanged."""
     with outside(lab, Faults, START) as run:
         space = run.begin(with_peek=False)
         run.put(space, 10, 30, 3, of=1, index=3)
@@ -232,8 +233,7 @@ def error_name_of(run: Faults, space: int, address: int, write: bool) -> str:
 
 @pytest.mark.exercise("6.3", points=2, once=True)
 def test_another_task_is_faster(lab):
-    """While the object is asked another task makes the entry: that one stays, and the page that
-    comes too late is given back."""
+    """Another task maps the page first: its entry stays, and the second page is released."""
     with outside(lab, Faults, START) as run:
         for flags, write in ((3, False), (3, True), (3 | SHARED, False), (3 | SHARED, True)):
             space = run.begin(with_peek=False)
@@ -257,8 +257,8 @@ def test_another_task_is_faster(lab):
 @pytest.mark.parametrize("write", [False, True])
 @pytest.mark.parametrize("flags", [3, 3 | SHARED])
 def test_another_task_changes_the_areas(lab, flags, write):
-    """While the object is asked another task unmaps the area, puts another one there, or changes
-    its rights: nothing is shown and nothing is lost; the next fault goes by what is there now."""
+    """Another task unmaps, replaces or protects the area meanwhile: nothing is mapped or leaked,
+    and the next fault uses what is there now."""
     changes = [
         ("unmaps the area", (0, 0, 0), "-EFAULT"),
         ("maps zeros there", (flags, 0, 5), "0"),
@@ -288,8 +288,8 @@ def test_another_task_changes_the_areas(lab, flags, write):
 @pytest.mark.exercise("6.3", points=1, once=True)
 @pytest.mark.parametrize("write", [False, True])
 def test_the_same_is_mapped_again(lab, write):
-    """While the object is asked another task unmaps the area, and with it the last page of a table,
-    and maps the same again: the entry is made in the table that is there then, or none is."""
+    """Another task unmaps the area with its page table, and maps the same again: the entry is made
+    in the new table, or not at all."""
     met = Met("the table goes while the object is asked")
     at = BASE + 12 * PAGE
     with outside(lab, Faults, START) as run:
@@ -318,8 +318,8 @@ def test_the_same_is_mapped_again(lab, write):
 
 @pytest.mark.exercise("6.3", points=1, once=True)
 def test_error_of_an_area_that_is_gone(lab):
-    """While the object is asked for a page that it does not have, another task unmaps the area:
-    the error is nobody's, and the access faults again."""
+    """An object's error for an area that is unmapped meanwhile: it is not reported, and the access
+    faults again."""
     with outside(lab, Faults, START) as run:
         space = run.begin()
         for write in (False, True):
@@ -332,7 +332,7 @@ def test_error_of_an_area_that_is_gone(lab):
 
 @pytest.mark.exercise("6.3", points=2, once=True)
 def test_no_memory(lab):
-    """The n-th page cannot be had: -ENOMEM; nothing is mapped, and nothing is lost."""
+    """The n-th page cannot be allocated: -ENOMEM, nothing is mapped, and nothing is leaked."""
     with outside(lab, Faults, START) as run:
         for flags, of, write in ((3, 0, False), (3, 0, True), (3, 1, False), (3, 1, True)):
             for number in (1, 2):
@@ -382,8 +382,7 @@ def around(
 
 @pytest.mark.exercise("6.3", points=3, once=True)
 def test_around(lab):
-    """A page of an object that is read brings its neighbours: at most 16, of the area, and of the
-    object."""
+    """Fault-around: a read maps at most 16 neighbours, within the area and the object."""
     with outside(lab, Faults, START) as run:
         for first, end, index, page in (
             (0, 40, 0, 20),
@@ -404,8 +403,7 @@ def test_around(lab):
 
 @pytest.mark.exercise("6.3", points=1, once=True)
 def test_around_is_chosen(lab):
-    """fault_around_bytes says how much: a page, or 256 KiB; an object without peek: a page; a
-    write: a page."""
+    """fault_around_bytes: one page to 256 KiB. Objects without peek, and writes, map one page."""
     with outside(lab, Faults, START) as run:
         for pages, most in ((1, 1), (4, 4), (64, 38)):
             run.kernel.set_word("fault_around_bytes", pages * PAGE)
@@ -431,8 +429,8 @@ def test_around_is_chosen(lab):
 
 @pytest.mark.exercise("6.3", points=2, once=True)
 def test_around_what_is_there(lab):
-    """Neighbours that have an entry keep it; what is not in memory has none; and a page that is
-    there is no reason to ask the object."""
+    """Neighbours: existing entries stay, pages that are not cached are not mapped, and the object
+    is not asked."""
     with outside(lab, Faults, START) as run:
         space = run.begin()
         run.put(space, 0, 32, 3, of=1)
@@ -461,8 +459,7 @@ def test_around_what_is_there(lab):
 
 @pytest.mark.exercise("6.3", points=2, once=True)
 def test_the_kernels_own(lab):
-    """What the kernel copies for a program faults in as it would for the program; on a hole the
-    copy ends."""
+    """Faults of the kernel's own copies: handled like the program's. In a hole the copy ends."""
     with outside(lab, Faults, START) as run:
         space = run.begin()
         run.put(space, 0, 3, 3)
@@ -482,7 +479,7 @@ def test_the_kernels_own(lab):
 
 @pytest.mark.exercise("6.3", points=1, once=True)
 def test_hidden_page(lab):
-    """An entry without PTE_PRESENT comes back with all that it had."""
+    """An entry without PTE_PRESENT: it becomes present again with all its bits."""
     with outside(lab, Faults, START) as run:
         space = run.begin()
         run.put(space, 0, 9, 3)

@@ -13,8 +13,8 @@ from tests.support.told import expect
 
 @pytest.mark.exercise("6.3", points=1, once=True)
 def test_a_page_is_held_while_it_is_copied(lab):
-    """The memory for a private copy may come from pages of files, which are given back: the page
-    that is copied has the fault's own reference until then."""
+    """A private copy whose allocation reclaims pages of files: the fault holds a reference to the
+    page that it copies."""
     with outside(lab, Faults, START) as run:
         space = run.begin()
         run.put(space, 0, 30, 3, of=1)

@@ -59,7 +59,8 @@ def finish(world: World, before: int, *ended: int) -> None:
 @pytest.mark.exercise("6.5", points=4, gate=True)
 @pytest.mark.parametrize("number", [0, 1])
 def test_families_and_files(lab, number):
-    """Maps, forks, cuts, accesses, write-backs, files that get shorter and longer."""
+    """Random maps, forks, cuts, accesses, write-backs and changes of size: contents are the
+    model's."""
     with spaces(lab) as world:
         before = world.used()
         families = Families(world, Random(lab.seed + number), with_files=True)
@@ -73,7 +74,8 @@ def test_families_and_files(lab, number):
 
 @pytest.mark.exercise("6.5", points=2, gate=True)
 def test_two_who_read_the_same_page(lab):
-    """While one reads, another has read the page, and written to it: there is one page."""
+    """Two tasks that read the same page: it is in the tree once, with what one of them has written
+    meanwhile."""
     with spaces(lab) as world:
         before = mapped(world, [11, 12, 13], BOTH | SHARED)
         alone = world.used()
@@ -92,7 +94,7 @@ def test_two_who_read_the_same_page(lab):
 
 @pytest.mark.exercise("6.5", points=1, once=True)
 def test_late_writer(lab):
-    """Who reads a page to write to it comes later than one who only reads: the page is dirty."""
+    """A page that is read for writing while another task reads it: it is dirty."""
     with spaces(lab) as world:
         before = mapped(world, [11, 12, 13], BOTH | SHARED)
         world.event(FILE, ASKED_AGAIN, 1, 0)
@@ -104,7 +106,7 @@ def test_late_writer(lab):
 
 @pytest.mark.exercise("6.5", points=1, once=True)
 def test_cut_while_it_is_read(lab):
-    """The file has no such page any more: -EIO, and none is in the tree."""
+    """A page that is cut off while it is read: -EIO, and it is not in the tree."""
     with spaces(lab) as world:
         before = mapped(world, [11, 12, 13], BOTH)
         world.event(FILE, IS_CUT, 1)
@@ -116,7 +118,8 @@ def test_cut_while_it_is_read(lab):
 
 @pytest.mark.exercise("6.5", points=1, once=True)
 def test_cut_and_grown_while_it_is_read(lab):
-    """The file has such a page again, with other contents: not those from before the cut."""
+    """A file that is cut and grown while a page is read: the page does not have the contents from
+    before the cut."""
     with spaces(lab) as world:
         before = mapped(world, [11, 12, 13], BOTH)
         world.event(FILE, CUT_AND_GROWN, 1, 22)
@@ -129,8 +132,8 @@ def test_cut_and_grown_while_it_is_read(lab):
 
 @pytest.mark.exercise("6.5", points=2, once=True)
 def test_file_that_cannot_be_read(lab):
-    """-EIO, whatever the file's own error, and nothing is left of it; -ENOMEM without memory;
-    later it works."""
+    """Errors of a read: -EIO for any error of the file, -ENOMEM without memory. Nothing is left,
+    and a later read works."""
     with spaces(lab) as world:
         before = mapped(world, [11, 12, 13], BOTH)
         for error in (EIO, ENOSPC, EINTR):
@@ -158,8 +161,7 @@ def test_file_that_cannot_be_read(lab):
 
 @pytest.mark.exercise("6.5", points=1, once=True)
 def test_page_without_a_place(lab):
-    """No memory for a page's place in the tree: -ENOMEM, and the page that was read is given
-    back."""
+    """No memory for a node of the tree: -ENOMEM, and the page is released."""
     with spaces(lab) as world:
         world.cache(FILE, [11, 12, 13])
         before = world.used()
@@ -172,7 +174,7 @@ def test_page_without_a_place(lab):
 
 @pytest.mark.exercise("6.5", points=2, gate=True)
 def test_written_to_while_it_is_written_back(lab):
-    """What is written meanwhile makes the page dirty again, and is not lost."""
+    """A write during write-back: the page is dirty again, and the write is not lost."""
     with spaces(lab) as world:
         before = mapped(world, [11, 12, 13], BOTH | SHARED, BOTH | SHARED)
         assert world.write(A, BASE + PAGE, 21)
@@ -188,7 +190,7 @@ def test_written_to_while_it_is_written_back(lab):
 
 @pytest.mark.exercise("6.5", points=2)
 def test_tlb_after_a_write_back(lab):
-    """The program is running, and its TLB knows that it may write."""
+    """Write-back: the TLB no longer allows writes."""
     with spaces(lab) as world:
         mapped(world, [11, 12, 13], BOTH | SHARED)
         write = (WRITE_AT, A, BASE + PAGE, 21)
@@ -199,7 +201,8 @@ def test_tlb_after_a_write_back(lab):
 
 @pytest.mark.exercise("6.5", points=2, once=True)
 def test_file_that_cannot_be_written(lab):
-    """The first error is returned, what failed stays dirty, and all the others are written."""
+    """Errors of a write-back: the first is returned, failed pages stay dirty, and all others are
+    written."""
     with spaces(lab) as world:
         before = mapped(world, [11, 12, 13, 14, 15], BOTH | SHARED)
         for index in (0, 1, 3, 4):
@@ -222,8 +225,8 @@ def test_file_that_cannot_be_written(lab):
 
 @pytest.mark.exercise("6.5", points=1, once=True)
 def test_cut_while_it_cannot_be_written(lab):
-    """The page is gone when its write-back fails: the error is returned, and no other page gets
-    dirty."""
+    """A failed write-back of a page that is cut off meanwhile: the error is returned, and no other
+    page becomes dirty."""
     with spaces(lab) as world:
         before = mapped(world, [11, 12, 13], BOTH | SHARED)
         world.cache(OTHER, [31, 32])
@@ -239,7 +242,7 @@ def test_cut_while_it_cannot_be_written(lab):
 
 @pytest.mark.exercise("6.5", points=1, once=True)
 def test_what_is_only_read_is_clean(lab):
-    """Reading makes no page dirty, in a shared area either, and nothing is written back."""
+    """Reads: no page becomes dirty, in shared areas either, and nothing is written back."""
     with spaces(lab) as world:
         before = mapped(world, [11, 12, 13], BOTH | SHARED, BOTH)
         assert [world.read(A, BASE + index * PAGE) for index in range(3)] == [11, 12, 13]
@@ -254,7 +257,7 @@ def test_what_is_only_read_is_clean(lab):
 
 @pytest.mark.exercise("6.5", points=1, once=True)
 def test_range_of_a_write_back(lab):
-    """Pages `first` to `end` - 1, and no other; an empty range is none."""
+    """The range of a write-back: pages `first` to `end` - 1; an empty range writes nothing."""
     with spaces(lab) as world:
         mapped(world, [*range(10, 18)], BOTH | SHARED)
         for index in range(8):
@@ -278,8 +281,8 @@ def test_range_of_a_write_back(lab):
 
 @pytest.mark.exercise("6.5", points=1, gate=True, once=True)
 def test_runs_of_dirty_pages(lab):
-    """A run ends at a clean page, at one that is not there, at the range's end, and where the
-    caller has enough."""
+    """A run of dirty pages: it ends at a clean or missing page, the range's end, or the caller's
+    limit."""
     with spaces(lab) as world:
         before = mapped(world, [*range(10, 20)], BOTH | SHARED)
         assert world.read(A, BASE + 4 * PAGE) == 14  # and page 6 is not in the cache
@@ -300,7 +303,7 @@ def test_runs_of_dirty_pages(lab):
 @pytest.mark.exercise("6.5", points=2)
 @pytest.mark.parametrize("event", [IS_CUT, RECLAIMED])
 def test_page_that_goes_while_it_is_written_back(lab, event):
-    """The file is cut meanwhile, or pages are given back: this page is held until it is written."""
+    """A page that is cut off or reclaimed during write-back: it is held until it is written."""
     with spaces(lab) as world:
         before = mapped(world, [11, 12, 13, 14], BOTH | SHARED, BOTH | SHARED)
         for index in (1, 2):
@@ -317,7 +320,8 @@ def test_page_that_goes_while_it_is_written_back(lab, event):
 
 @pytest.mark.exercise("6.5", points=2, once=True)
 def test_shorter_and_longer(lab):
-    """Pages from the border on go, private copies too; what is longer again is read again."""
+    """Changes of size: pages beyond the new end go, private copies too, and pages of a file that
+    grows again are read again."""
     with spaces(lab) as world:
         before = mapped(world, [11, 12, 13, 14, 15, 16], BOTH | SHARED, BOTH)
         assert world.write(A, BASE + 4 * PAGE, 24)
@@ -345,7 +349,7 @@ def test_shorter_and_longer(lab):
 
 @pytest.mark.exercise("6.5", points=1)
 def test_tlb_after_a_cut(lab):
-    """The program is running, and its TLB knows the page."""
+    """A cut: the TLB no longer has its pages."""
     with spaces(lab) as world:
         mapped(world, [11, 12, 13], BOTH | SHARED)
         found = world.play(
@@ -361,7 +365,8 @@ def test_tlb_after_a_cut(lab):
 
 @pytest.mark.exercise("6.5", points=2, gate=True, once=True)
 def test_two_files(lab):
-    """Each has its own pages; the mapping outlives everything else; what is shared has one page."""
+    """Two files: each has its own pages, a mapping outlives the descriptor, and a shared page is
+    one page."""
     with spaces(lab) as world:
         before = mapped(world, [11, 12, 13, 14], BOTH | SHARED, BOTH | SHARED)
         world.cache(OTHER, [31, 32, 33, 34])

@@ -192,7 +192,7 @@ class Model:
 @pytest.mark.exercise("6.1", points=4, once=True)
 @pytest.mark.parametrize("number", range(2))
 def test_random_ranges(lab, number):
-    """Ranges over three tables, with their borders, against a model."""
+    """Random ranges over three tables: entries are the model's."""
     random = Random(lab.seed + number)
     with outside(lab, Spaces, START) as run:
         free = free_pages(run)
@@ -220,7 +220,7 @@ def test_random_ranges(lab, number):
 
 @pytest.mark.exercise("6.1", points=1, once=True)
 def test_one_entry_left(lab):
-    """A table stays as long as it has an entry, wherever that is."""
+    """A page table: it stays while it has an entry, at any place."""
     start = 0x50000000
     with outside(lab, Spaces, START) as run:
         space = run.empty_space()
@@ -239,8 +239,8 @@ def test_one_entry_left(lab):
 @pytest.mark.exercise("6.1", points=2, once=True)
 @pytest.mark.parametrize("pages", [1, 70])
 def test_forgotten_before_release(lab, pages):
-    """When a page is given back the processor has forgotten it, whatever else is in the range; and
-    it is given back once, by the last entry that shows it."""
+    """The release of a page: the TLB is flushed before, and it is released once, by the last entry
+    that maps it."""
     start = 0x41234000 - Random(lab.seed).randrange(pages) * PAGE
     with outside(lab, Spaces, START) as run:
         space, places = run.empty_space(), {}
@@ -267,7 +267,7 @@ def test_forgotten_before_release(lab, pages):
 
 @pytest.mark.exercise("6.1", points=1, once=True)
 def test_page_with_two_entries(lab):
-    """A page that two entries show is released by the second that goes."""
+    """A page with two entries: the second unmap releases it."""
     start = 0x60000000
     with outside(lab, Spaces, START) as run:
         space, other = run.empty_space(), run.empty_space()
@@ -291,7 +291,8 @@ def test_page_with_two_entries(lab):
 
 @pytest.mark.exercise("6.1", points=2, once=True)
 def test_another_page(lab):
-    """pte_set shows another page at once, and the accessed bit is set again once it was cleared."""
+    """pte_set: the new page is visible at once, and the accessed bit is set again after it was
+    cleared."""
     start = 0x48000000
     with outside(lab, Spaces, START) as run:
         space = run.empty_space()
@@ -317,7 +318,7 @@ def test_another_page(lab):
 
 @pytest.mark.exercise("6.1", points=2, once=True)
 def test_protection_is_at_once(lab):
-    """What page_protect_range takes away is gone for the next access."""
+    """page_protect_range: the next access sees the new protection."""
     start = 0x77FFE000
     with outside(lab, Spaces, START) as run:
         space = run.empty_space()
@@ -338,7 +339,7 @@ def test_protection_is_at_once(lab):
 
 @pytest.mark.exercise("6.1", points=1, once=True)
 def test_all_are_forgotten(lab):
-    """Of several pages that are unmapped at once the processor has forgotten each."""
+    """Several pages unmapped at once: the TLB has none of them."""
     start = 0x4A3FD000
     with outside(lab, Spaces, START) as run:
         space = run.empty_space()
@@ -355,8 +356,8 @@ def test_all_are_forgotten(lab):
 @pytest.mark.exercise("6.1", points=1, once=True)
 @pytest.mark.parametrize("protection", range(8))
 def test_bits_of_an_entry(lab, protection):
-    """What page_protect_range and page_copy_range leave of an entry, for each protection, of a page
-    that was read, was written to, or neither."""
+    """Bits of an entry after page_protect_range and page_copy_range: right for each protection,
+    accessed and dirty or not."""
     start = 0x51230000
     with outside(lab, Spaces, START) as run:
         space, copy = run.empty_space(), run.empty_space()
@@ -381,7 +382,8 @@ def test_bits_of_an_entry(lab, protection):
 
 @pytest.mark.exercise("6.1", points=1, once=True)
 def test_tables_without_entries(lab):
-    """pte_set to 0 counts, too; and a table that never had an entry goes like any other."""
+    """A page table without entries: it is freed, after pte_set to 0 too, even if it never had
+    one."""
     start = 0x6C000000
     with outside(lab, Spaces, START) as run:
         space = run.empty_space()
@@ -396,7 +398,7 @@ def test_tables_without_entries(lab):
 
 @pytest.mark.exercise("6.1", points=1, once=True)
 def test_hidden_pages(lab):
-    """A page that PROT_NONE has hidden is copied, and unmapped, like any other."""
+    """Pages hidden by PROT_NONE: copied and unmapped like others."""
     start = 0x33000000
     with outside(lab, Spaces, START) as run:
         space, copy = run.empty_space(), run.empty_space()
@@ -414,7 +416,7 @@ def test_hidden_pages(lab):
 
 @pytest.mark.exercise("6.1", points=2, once=True)
 def test_no_memory(lab):
-    """No memory for a table: NULL or -ENOMEM; what has been copied can be unmapped again."""
+    """No memory for a page table: NULL or -ENOMEM, and what was copied can be unmapped."""
     first = 0x40400000
     with outside(lab, Spaces, START) as run:
         space, copy = run.empty_space(), run.empty_space()
@@ -446,7 +448,8 @@ def test_no_memory(lab):
 
 @pytest.mark.exercise("6.1", points=1, once=True)
 def test_all_of_it(lab):
-    """From address 0 to the kernel: all goes, and the kernel's part is as it was."""
+    """Unmapping from address 0 to the kernel: everything goes, and the kernel's part is
+    unchanged."""
     with outside(lab, Spaces, START) as run:
         space = run.empty_space()
         for at in (0, 0x3FF000, 0x08048000, 0xBFC00000, 0xBFFFF000):
@@ -466,7 +469,7 @@ def test_all_of_it(lab):
 
 @pytest.mark.exercise("6.1", points=2)
 def test_price(lab):
-    """Ranges of 3 GiB with two pages in them: the time is that of the tables."""
+    """Ranges of 3 GiB with two pages: the cost is that of the tables."""
     with outside(lab, Spaces, START) as run:
         space, copy = run.empty_space(), run.empty_space()
         for at in (0x08048000, 0xBFFFD000):

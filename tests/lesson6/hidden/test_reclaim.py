@@ -163,7 +163,8 @@ class Ring:
 @pytest.mark.exercise("6.6", points=4, gate=True)
 @pytest.mark.parametrize("number", [0, 1])
 def test_against_a_model(lab, number):
-    """Three spaces use pages of a file, write to them and pin them; the hand takes what it may."""
+    """Random accesses of three spaces to pages of a file, with pins: reclaim takes what the model
+    takes."""
     with spaces(lab) as world:
         before = world.used()
         shown(world, Ring.PAGES, BOTH | SHARED, READ, BOTH | SHARED)
@@ -180,8 +181,7 @@ def test_against_a_model(lab, number):
 
 @pytest.mark.exercise("6.6", points=1, once=True)
 def test_two_looks_at_most(lab):
-    """One of three pages goes at the first look; the two others, which must stay, are looked at
-    twice and not a third time: the hand stops before the first of them."""
+    """Three pages of which one can go: the others are checked at most twice."""
     with spaces(lab) as world:
         shown(world, 2, READ)
         world.cache(OTHER, [31])
@@ -199,7 +199,8 @@ def test_two_looks_at_most(lab):
 
 @pytest.mark.exercise("6.6", points=2, gate=True)
 def test_two_programs_show_a_page(lab):
-    """Used by one of them is used; a page that goes, goes from both."""
+    """A page that two programs map: an access by either keeps it, and reclaim unmaps it from
+    both."""
     with spaces(lab) as world:
         shown(world, 6, READ, READ)
         read(world, A, *range(6))
@@ -218,7 +219,7 @@ def test_two_programs_show_a_page(lab):
 
 @pytest.mark.exercise("6.6", points=2)
 def test_tlb(lab):
-    """The program is running: its TLB must not hide that a page is used, nor show one that went."""
+    """The TLB: it neither hides an access nor keeps a reclaimed page."""
     with spaces(lab) as world:
         shown(world, 4, READ)
         read(world, A, 0, 1, 2, 3)
@@ -236,7 +237,7 @@ def test_tlb(lab):
 
 @pytest.mark.exercise("6.6", points=2, once=True)
 def test_nothing_can_go(lab):
-    """All dirty, all pinned, or no page at all: the hand stops, and nothing has changed."""
+    """Only dirty or pinned pages, or none: reclaim ends, and nothing has changed."""
     with spaces(lab) as world:
         assert world.reclaim(5) == 0, "without any page"
         shown(world, 5, BOTH | SHARED)
@@ -260,7 +261,8 @@ def test_nothing_can_go(lab):
 
 @pytest.mark.exercise("6.6", points=2, gate=True)
 def test_the_hand_goes_on(lab):
-    """Not the same pages each time; what nobody shows goes at once; caches share the ring."""
+    """The clock hand: it goes on where it stopped, through all caches, and takes unmapped pages at
+    once."""
     with spaces(lab) as world:
         shown(world, 6, READ)
         world.cache(OTHER, [31, 32])
@@ -280,7 +282,7 @@ def test_the_hand_goes_on(lab):
 
 @pytest.mark.exercise("6.6", points=1, once=True)
 def test_copies_stay(lab):
-    """What a program has of its own is not the file's page."""
+    """Private copies: reclaim does not take them."""
     with spaces(lab) as world:
         shown(world, 3, BOTH, READ)
         assert world.write(A, BASE, 21)
@@ -295,7 +297,7 @@ def test_copies_stay(lab):
 
 @pytest.mark.exercise("6.6", points=5, gate=True, once=True)
 def test_who_is_chosen(lab):
-    """Processes of the test's own: who else could be chosen, and is not."""
+    """The victim without memory: never a process that must not be chosen."""
     with outside(lab, Victims, "prompt") as run:
         require_victims(run, Random(lab.seed))
 
@@ -318,7 +320,8 @@ def eaters(
 
 @pytest.mark.exercise("6.6", points=3, gate=True, once=True)
 def test_largest(lab):
-    """Not who asks, but who has most; its pages are enough for the others."""
+    """The victim: the largest process, not the one that asks, and its pages are enough for the
+    others."""
     script = f"run /bin/eaters largest {LARGE} {SMALL}"
     said, numbers, _ = eaters(lab, script, "bin/eaters", "bin/holder")
     killed = KILLED.findall(said)
@@ -332,8 +335,8 @@ def test_largest(lab):
 @pytest.mark.exercise("6.6", points=1, once=True)
 @pytest.mark.parametrize("large, small", [(LARGE, SMALL), (6400, 1600)])
 def test_leader_of_a_session(lab, large, small):
-    """With it all of its session would end: a process with more than an eighth of its pages goes
-    first."""
+    """The leader of a session: its pages count an eighth, so that a process with more than that is
+    killed first."""
     said, numbers, _ = eaters(lab, f"run /bin/eaters leader {large} {small}; run /bin/eaters eat 9")
     assert numbers["child"] == 1009 and numbers["leader"] == 1, f"they ended so: {numbers}"
     assert len(KILLED.findall(said)) == 1 and numbers["has"] == 9
@@ -341,7 +344,8 @@ def test_leader_of_a_session(lab, large, small):
 
 @pytest.mark.exercise("6.6", points=1, once=True)
 def test_large_leader_of_a_session(lab):
-    """Its pages count an eighth, and not nothing: it goes before a child with less than that."""
+    """A large leader of a session: it is killed before a child with less than an eighth of its
+    pages."""
     script = "run /bin/eaters leader 7250 2000; run /bin/eaters eat 9"
     said, numbers, _ = eaters(lab, script, succeeds=False)
     killed = [int(kib) for _, _, kib in KILLED.findall(said)]
@@ -351,7 +355,7 @@ def test_large_leader_of_a_session(lab):
 
 @pytest.mark.exercise("6.6", points=2)
 def test_one_is_enough(lab):
-    """While one is dying no second one is killed; a zombie has no memory."""
+    """While one process is dying: no second one is killed. A zombie has no memory."""
     said, numbers, _ = eaters(lab, "run /bin/eaters two 3700 2200")
     assert len(KILLED.findall(said)) == 1, f"killed: {KILLED.findall(said)}"
     assert (numbers["one"], numbers["other"], numbers["large"]) == (5, 6, 1009), f"{numbers}"
@@ -360,7 +364,7 @@ def test_one_is_enough(lab):
 
 @pytest.mark.exercise("6.6", points=1, once=True)
 def test_borrowed_memory(lab):
-    """A child of vfork takes all in its parent's space: the child ends, and the parent goes on."""
+    """A child of vfork that takes all memory: the child is killed, and its parent goes on."""
     _, numbers, _ = eaters(lab, "run /bin/eaters borrowed 500; run /bin/eaters eat 300")
     assert numbers["child"] == 1009, f"the child ended so: {numbers}"
     assert numbers["parent"] == 77 and numbers["has"] == 300
@@ -368,7 +372,7 @@ def test_borrowed_memory(lab):
 
 @pytest.mark.exercise("6.6", points=2, once=True)
 def test_not_init(lab):
-    """Init has far more than the one that takes the rest, and lives."""
+    """init: it is never killed, even if it is the largest."""
     said, numbers, _ = eaters(lab, None, "init")
     assert numbers["child"] == 1009, f"the child of init ended so: {numbers}"
     assert numbers["init"] == 1, "init has lost a page"
@@ -377,7 +381,7 @@ def test_not_init(lab):
 
 @pytest.mark.exercise("6.6", points=2, once=True)
 def test_free_memory_afterwards(lab):
-    """Twice all memory is taken; then as much is free as without it."""
+    """All memory is taken twice: afterwards as much is free as before."""
     _, _, expected = eaters(lab, "; ".join(["run /bin/eaters eat 10"] * 2))
     said, numbers, free = eaters(lab, "; ".join(["run /bin/eaters all"] * 2))
     assert len(KILLED.findall(said)) == 2, f"killed: {KILLED.findall(said)}"

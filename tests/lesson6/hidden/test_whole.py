@@ -44,7 +44,7 @@ def sums(start: int, count: int, more: int) -> tuple[int, int]:
 
 @pytest.mark.exercise("6.0", points=2)
 def test_more_than_there_is(lab):
-    """A program has 256 MiB on a smaller machine, uses some pages of it, and its child others."""
+    """A program with 256 MiB on a smaller machine: it and its child use some of its pages."""
     random = Random(lab.seed)
     start, count, more = random.randrange(1 << 20), random.randrange(200, 400), random.randrange(99)
     levels = random.randrange(200, 900)
@@ -58,7 +58,7 @@ def test_more_than_there_is(lab):
 
 @pytest.mark.exercise("6.0", points=1)
 def test_a_stack_without_end(lab):
-    """A recursion without an end is ended by SIGSEGV, alone."""
+    """A recursion without end: SIGSEGV ends that program alone."""
     said = said_by_programs(lab, WHOLE, "endless")
     expect("the signal that ends a recursion without an end", said.get("signal"), 11)
     expect("what the parent's own recursion returns then", said.get("after"), 55)
@@ -85,8 +85,8 @@ def dynamic_programs() -> dict[str, bytes]:
 
 @pytest.mark.exercise("6.0", points=2)
 def test_shell_with_subshells(lab):
-    """A dynamically linked shell: subshells in subshells, each of which writes into a pipe. In the
-    core, which has no call for the linker's mappings, programs and pipes of lesson 4."""
+    """A dynamically linked shell: nested subshells write into a pipe. In the core, which has no
+    call for the linker's mappings, programs and pipes of lesson 4 do."""
     random = Random(lab.seed)
     if lab.core:
         text = "".join(random.choices("abcdefgh", k=40))

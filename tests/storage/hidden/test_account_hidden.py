@@ -87,7 +87,7 @@ def layout(chance: Random, features: str) -> Layout:
 @pytest.mark.exercise("S10", points=3, gate=True, host=True)
 @pytest.mark.parametrize("features", FEATURES)
 def test_random_layouts(lab, features):
-    """Of each kind of features, with all sizes of blocks."""
+    """Random file systems of each kind of features and each block size: the account is right."""
     chance = Random(f"{lab.seed} {features}")
     for _ in range(12):
         check_layout(lab, layout(chance, features))
@@ -95,7 +95,8 @@ def test_random_layouts(lab, features):
 
 @pytest.mark.exercise("S10", points=2, gate=True, host=True)
 def test_copies_of_each_group(lab):
-    """The groups around each power of 3, 5 and 7 below 3000 are the last ones."""
+    """Copies of the superblock: in groups that are powers of 3, 5 and 7, each tried as the last
+    group, up to 3000."""
     powers = {base**n for base in (3, 5, 7) for n in range(1, 8) if base**n < 3000}
     for groups in sorted({power + more for power in powers for more in (0, 1)} | {1, 2, 16, 36}):
         check_layout(
@@ -105,7 +106,7 @@ def test_copies_of_each_group(lab):
 
 @pytest.mark.exercise("S10", points=2, host=True)
 def test_counts_of_more_than_32_bits(lab):
-    """With 64bit; without it the upper halves are not fields, and neither is the size of a
+    """Counts of more than 32 bits: used with 64bit, ignored without, as is the size of a
     descriptor."""
     large = replace(
         SHEET, blocks=(5 << 32) + 12_345, blocks_per_group=524_288, block=65_536,
@@ -149,7 +150,7 @@ BAD = {
 @pytest.mark.exercise("S10", points=3, host=True)
 @pytest.mark.parametrize("name", BAD)
 def test_one_number_is_wrong(lab, name):
-    """The superblock of 2010, with another number in one field."""
+    """The superblock of 2010 with one wrong number: the field is named."""
     for value in BAD[name]:
         changed = replace(SHEET, changed={name: value}).image()
         refused(lab, f"{name} is {value:#x}", changed)
@@ -158,8 +159,8 @@ def test_one_number_is_wrong(lab, name):
 
 @pytest.mark.exercise("S10", points=2, host=True)
 def test_wrong_numbers_of_64bit(lab):
-    """Sizes of descriptors, and counts whose groups or inodes do not fit in 32 bits; then meta_bg's
-    first group, and no block at all."""
+    """Impossible descriptor sizes and counts with 64bit, meta_bg's first group, no blocks: each is
+    refused."""
     wide = replace(SHEET, incompat=HAS_64BIT)
     for size in (0, 32, 63, 65, 96, 8192, 0xFFFF):
         refused(
@@ -201,7 +202,7 @@ def test_wrong_numbers_of_64bit(lab):
 
 @pytest.mark.exercise("S10", points=1, host=True)
 def test_what_is_no_file_system(lab):
-    """Zeros, random bytes, and drives that end too early."""
+    """Zeros, random bytes and drives that end too early: refused."""
     noise = Random(lab.seed).randbytes(8192)
     refused(lab, "zeros", Image(1 << 20, {}))
     refused(lab, "random bytes", Image(8192, {0: noise}))
@@ -267,7 +268,7 @@ def dumped(image: Path) -> dict[str, int]:
 @pytest.mark.exercise("S10", points=3, host=True)
 @pytest.mark.parametrize("name", MADE)
 def test_next_to_dumpe2fs(lab, name, tmp_path):
-    """A file system of mke2fs."""
+    """File systems made by mke2fs: the account agrees with dumpe2fs."""
     size, options = MADE[name]
     image = tmp_path / "image"
     with image.open("wb") as file:
@@ -279,7 +280,7 @@ def test_next_to_dumpe2fs(lab, name, tmp_path):
 
 @pytest.mark.exercise("S10", points=1, gate=True, once=True)
 def test_in_the_kernel(lab, tmp_path):
-    """The program on the kernel, which reads a drive."""
+    """The program in the kernel: it reads a drive and prints the same account."""
     image = tmp_path / "b.img"
     with image.open("wb") as file:
         file.truncate(64 << 20)

@@ -46,8 +46,8 @@ from tests.support.told import expect, require
 @pytest.mark.exercise("S9", points=4, gate=True, host=True)
 @pytest.mark.parametrize("number", range(4))
 def test_sessions_of_a_drive_with_a_cache(lab, number):
-    """Each session begins with what a power cut has left of the one before. At each write any of
-    the sectors since the last sync are on the drive, or parts of them."""
+    """Power cuts with a write cache: synced objects survive, whichever sectors since the last sync
+    are on the drive, whole or torn. Each session begins with what the cut before it has left."""
     chance = Random(f"{lab.seed} {number}")
     drive = Drive(bytearray(DISK))
 
@@ -76,7 +76,7 @@ def test_sessions_of_a_drive_with_a_cache(lab, number):
 @pytest.mark.exercise("S9", points=2, host=True)
 @pytest.mark.parametrize("number", range(3))
 def test_torn_writes(lab, number):
-    """The first sectors of the last write, its last ones, or any."""
+    """A torn write (its first sectors, its last, or any): synced objects survive."""
     drive = Drive(bytearray(DISK))
     client = Client(drive, Random(f"{lab.seed} {number}"), longest=4000)
 
@@ -96,8 +96,9 @@ def test_torn_writes(lab, number):
 @pytest.mark.exercise("S9", points=3, host=True)
 @pytest.mark.parametrize(("length", "area"), [(0, 0), (300, 0), (300, 1), (1500, 1)])
 def test_a_gap_that_is_filled(lab, length, area):
-    """A put and a delete are not synced, and only the delete's record is on the drive. The next
-    session puts an object of the same length. So it is in both areas."""
+    """A gap in the log: objects before it survive. A put and a delete are not synced, and only the
+    delete's record is on the drive; the next session puts an object of the same length, in both
+    areas."""
     drive = Drive(bytearray(DISK))
     client = Client(drive, Random(lab.seed))
 
@@ -130,7 +131,7 @@ def test_a_gap_that_is_filled(lab, length, area):
 @pytest.mark.exercise("S9", points=2, host=True)
 @pytest.mark.parametrize("left", [0, 1, 3])
 def test_older_logs(lab, left):
-    """Both areas were logs before. What is after the new one's end is of no account."""
+    """An older log in both areas: what is after the new one's end is ignored."""
     drive = Drive(bytearray(DISK))
     client = Client(drive, Random(lab.seed))
 
@@ -154,7 +155,7 @@ def test_older_logs(lab, left):
 @pytest.mark.exercise("S9", points=4, gate=True, host=True)
 @pytest.mark.parametrize("number", range(3))
 def test_compaction_is_cut_at_each_step(lab, number):
-    """And the session after that compacts again."""
+    """A power cut at each step of a compaction, and of the next one: nothing is lost."""
     chance = Random(f"{lab.seed} {number}")
     drive = Drive(bytearray(DISK))
     client = Client(drive, chance, longest=900)
@@ -195,7 +196,7 @@ def test_compaction_is_cut_at_each_step(lab, number):
 
 @pytest.mark.exercise("S9", points=2, host=True)
 def test_torn_superblock(lab):
-    """Some bytes of it are new, the others old."""
+    """A torn superblock: the other copy is used."""
     drive = Drive(bytearray(DISK))
     client = Client(drive, Random(lab.seed))
 
@@ -279,9 +280,7 @@ class Failing:
 @pytest.mark.exercise("S9", points=3, host=True)
 @pytest.mark.parametrize("reaches", [False, True])
 def test_calls_that_fail(lab, reaches):
-    """A call of the drive fails, each in its turn: the function returns -EIO, and what was synced
-    before, or is synced afterwards, is safe. reaches: what was to be written is on the drive, all
-    the same."""
+    """Each call of the drive fails in turn: -EIO, and what is synced, before or later, is safe."""
     failing = Failing(lab.seed)
     failing.drive.reaches = reaches
     found: list[Cut] = []
@@ -297,7 +296,7 @@ def test_calls_that_fail(lab, reaches):
 
 @pytest.mark.exercise("S9", points=2, host=True)
 def test_the_end_of_the_log(lab):
-    """It is filled to its last sector; then nothing goes in, a delete neither; compaction helps."""
+    """A log that is full to its last sector: puts and deletes fail, and compaction makes room."""
     drive = Drive(bytearray(DISK))
     client = Client(drive, Random(lab.seed), longest=AREA)
     largest = AREA - HEAD
@@ -344,7 +343,8 @@ def test_the_end_of_the_log(lab):
 
 @pytest.mark.exercise("S9", points=2, gate=True, host=True)
 def test_what_is_written(lab):
-    """A put and a delete are one write after the last record, and no sync; a get writes nothing."""
+    """Requests: a put and a delete are one write at the log's end without a sync; a get writes
+    nothing."""
     drive = Drive(bytearray(DISK))
     client = Client(drive, Random(lab.seed))
     at = SUPERS
@@ -401,7 +401,7 @@ def test_what_is_written(lab):
 
 @pytest.mark.exercise("S9", points=2, gate=True, host=True)
 def test_saved_index(lab):
-    """Only what is newer is walked; an index of the log before a compaction is passed over."""
+    """A saved index: only newer records are read, and one from before a compaction is ignored."""
     store, index = Drive(bytearray(DISK)), Drive(bytearray(8 << 10))
     client = Client(store, Random(lab.seed), longest=600)
 
@@ -443,8 +443,8 @@ def test_saved_index(lab):
 
 @pytest.mark.exercise("S9", points=2, host=True)
 def test_damage(lab):
-    """A live object whose data have changed on the drive: it cannot be read, and a compaction does
-    not lose the others. Records of impossible lengths end the log."""
+    """Damaged data: that object cannot be read, and a compaction keeps the others. Records of
+    impossible lengths end the log."""
     drive = Drive(bytearray(DISK))
     client = Client(drive, Random(lab.seed))
 

@@ -25,7 +25,7 @@ from tests.support.told import require
 
 @pytest.mark.exercise("S9", points=2, host=True)
 def test_open_that_fails(lab):
-    """A call of the drive fails in open, each in its turn: it returns -EIO, and nothing is lost."""
+    """Each call of the drive fails in open in turn: -EIO, and nothing is lost."""
     drive = Drive(bytearray(DISK))
     client = Client(drive, Random(lab.seed), longest=AREA)
     large = AREA * 3 // 4 // len(KEYS)

@@ -51,8 +51,8 @@ def require_way(step: Step, mode: str, code: int) -> None:
 @pytest.mark.exercise("S2", points=2, gate=True, host=True)
 @pytest.mark.parametrize("mode", MODES)
 def test_every_mode(lab, mode):
-    """From the mode that differs in both ways, reads and writes of two drives on one channel, in
-    LBA28 and LBA48."""
+    """Changes between all modes: reads and writes of two drives on a channel are right, in LBA28
+    and LBA48."""
     before = MODES[3 - MODES.index(mode)]
     random = Random(lab.seed)
     with drives(lab) as ata:
@@ -75,7 +75,8 @@ def test_every_mode(lab, mode):
 
 @pytest.mark.exercise("S2", points=2, host=True)
 def test_borders_of_64_kib(lab):
-    """Pieces that cross a multiple of 64 KiB, end at one, and are 64 KiB from one to the next."""
+    """Buffers across, up to and of exactly 64 KiB: no entry of the table crosses a multiple of 64
+    KiB."""
     to_border = 65536 - FIRST
     pieces = ("256", f"3@{to_border - 512 * 2}", f"3@{to_border - 1000},200", f"128@{to_border}",
               f"4@{to_border - 2048},128", f"1@{to_border - 2},1@65024,2")  # fmt: skip
@@ -93,7 +94,7 @@ def test_borders_of_64_kib(lab):
 
 @pytest.mark.exercise("S2", points=1, host=True)
 def test_many_pieces(lab):
-    """Memory that is nowhere contiguous."""
+    """Memory that is nowhere contiguous: all pieces arrive."""
     random = Random(lab.seed)
     text = ",".join(f"{random.randrange(1, 3)}@{2 * random.randrange(1, 400)}" for _ in range(100))
     count = sum(int(each.partition("@")[0]) for each in text.split(","))
@@ -110,8 +111,7 @@ def test_many_pieces(lab):
 @pytest.mark.exercise("S2", points=1, host=True)
 @pytest.mark.parametrize("pieces", ["4@1", "2,2@3", "4s", "2,2s", "4b", "2,2b"])
 def test_memory_that_dma_does_not_reach(lab, pieces):
-    """An odd address in any piece, and memory below the direct map, or across its end: those go by
-    PIO."""
+    """Odd addresses, and memory outside the direct map: such requests use PIO."""
     with drives(lab) as ata:
         ata.add("hda", 9000, "lmd")
         ata.start("dma-interrupt")
@@ -122,7 +122,7 @@ def test_memory_that_dma_does_not_reach(lab, pieces):
 
 @pytest.mark.exercise("S2", points=1, host=True)
 def test_drive_without_dma(lab):
-    """It goes by PIO; its neighbour by DMA."""
+    """A drive without DMA: it uses PIO, the other one on its channel DMA."""
     with drives(lab) as ata:
         ata.add("hda", 9000, "l")
         ata.add("hdb", 9000, "ld")
@@ -138,7 +138,7 @@ def test_drive_without_dma(lab):
 @pytest.mark.exercise("S2", points=1, host=True)
 @pytest.mark.parametrize("mode", SLEEPING)
 def test_early_interrupt(lab, mode):
-    """The drive has answered before the task can sleep."""
+    """An interrupt before the task sleeps: it is not lost."""
     with drives(lab) as ata:
         ata.add("hda", 9000, "lmd")
         ata.start(mode)
@@ -152,7 +152,7 @@ def test_early_interrupt(lab, mode):
 @pytest.mark.exercise("S2", points=1, host=True)
 @pytest.mark.parametrize("mode", SLEEPING)
 def test_interrupt_before_the_sleep(lab, mode):
-    """The drive answers in the last moment in which interrupts are enabled."""
+    """An interrupt at the last moment before the sleep: it is not lost."""
     with drives(lab) as ata:
         ata.add("hda", 9000, "lmd")
         ata.start(mode)
@@ -166,7 +166,7 @@ def test_interrupt_before_the_sleep(lab, mode):
 @pytest.mark.exercise("S2", points=1, host=True)
 @pytest.mark.parametrize("mode", SLEEPING)
 def test_interrupt_of_nobody(lab, mode):
-    """One that comes while the drive is still busy is not its answer."""
+    """An interrupt while the drive is still busy: it is not taken for the answer."""
     with drives(lab) as ata:
         ata.add("hda", 9000, "lmd")
         ata.start(mode)
@@ -182,7 +182,8 @@ def test_interrupt_of_nobody(lab, mode):
 @pytest.mark.exercise("S2", points=1, host=True)
 @pytest.mark.parametrize("mode", SLEEPING)
 def test_lost_interrupt(lab, mode):
-    """The answer is found when the time is over, and the loss is told; the next one is not late."""
+    """A lost interrupt: the answer is found at the timeout, and the loss is reported. The next one
+    is not late."""
     with drives(lab) as ata:
         ata.add("hda", 9000, "lmd")
         ata.start(mode)
@@ -199,7 +200,8 @@ def test_lost_interrupt(lab, mode):
 @pytest.mark.exercise("S2", points=2, host=True)
 @pytest.mark.parametrize("mode", DMA)
 def test_errors(lab, mode):
-    """A bad sector is -EIO; a drive that is late is given up; the controller stops each time."""
+    """A bad sector is -EIO, a drive that is late is given up, and the controller is stopped each
+    time."""
     with drives(lab) as ata:
         ata.add("hda", 9000, "lmd")
         ata.add("hdb", 9000, "lmd")
@@ -221,8 +223,8 @@ def test_errors(lab, mode):
 @pytest.mark.exercise("S2", points=1, host=True)
 @pytest.mark.parametrize("mode", SLEEPING)
 def test_each_sleep_is_for_an_answer(lab, mode):
-    """As many sleeps as answers; a drive that is late has lost no interrupt, and the alarm of a
-    wait is no other one's."""
+    """Sleeps: one for each answer. A late drive has not lost an interrupt, and each wait has its
+    own timeout."""
     with drives(lab) as ata:
         ata.add("hda", 9000, "lmd")
         ata.start(mode)
@@ -246,8 +248,7 @@ def test_each_sleep_is_for_an_answer(lab, mode):
 @pytest.mark.exercise("S2", points=1, host=True)
 @pytest.mark.parametrize("mode", DMA)
 def test_transfer_without_end(lab, mode):
-    """A drive that moves data until the time is over is late, not wrong: the whole transfer is
-    tried again."""
+    """A drive that still moves data at the timeout: the whole transfer is tried again."""
     with drives(lab) as ata:
         ata.add("hda", 9000, "lmd")
         ata.start(mode)
@@ -261,7 +262,7 @@ def test_transfer_without_end(lab, mode):
 @pytest.mark.exercise("S2", points=1, host=True)
 @pytest.mark.parametrize("mode", ["dma-polled", "pio-interrupt"])
 def test_discard(lab, mode):
-    """What is discarded reads as zeros, and nothing else has changed."""
+    """Discarded sectors: they read as zeros, and no others change."""
     with drives(lab) as ata:
         ata.add("hda", LARGE, "lmdt")
         ata.start(mode)
@@ -278,7 +279,7 @@ def test_discard(lab, mode):
 @pytest.mark.exercise("S2", points=1, host=True)
 @pytest.mark.parametrize("mode", DMA)
 def test_error_of_the_controller(lab, mode):
-    """The drive is content, and nothing was moved: that is no success."""
+    """An error of the controller with a satisfied drive: the request fails."""
     with drives(lab) as ata:
         ata.add("hda", 9000, "lmd")
         ata.start(mode)
@@ -291,7 +292,7 @@ def test_error_of_the_controller(lab, mode):
 
 @pytest.mark.exercise("S2", points=1, host=True)
 def test_forced_writes(lab):
-    """A drive with FUA does them by DMA, too; after those of one that has none a flush follows."""
+    """Forced writes by DMA: with FUA, or with a flush after them on drives without it."""
     with drives(lab) as ata:
         ata.add("hda", 9000, "lmdf")
         ata.add("hdc", 9000, "lmd")
@@ -308,7 +309,8 @@ def test_forced_writes(lab):
 @pytest.mark.parametrize("before", SLEEPING)
 @pytest.mark.parametrize("after", ["dma-polled", "pio-polled"])
 def test_mode_changes_during_a_request(lab, before, after):
-    """The request ends as it began, and the next one is in the new mode."""
+    """A change of mode during a request: it ends in the old mode, and the next one uses the new
+    mode."""
     with drives(lab) as ata:
         ata.add("hda", 9000, "lmd")
         ata.start(before)
@@ -323,8 +325,8 @@ def test_mode_changes_during_a_request(lab, before, after):
 
 @pytest.mark.exercise("S2", points=2, once=True)
 def test_load_in_qemu(lab, tmp_path):
-    """Tasks write and verify, memory is scattered, while the mode changes and interrupts come that
-    no drive has sent."""
+    """Tasks that write and verify scattered memory while modes change and stray interrupts come:
+    all data are right."""
     made = []
     for unit in (0, 1):
         image = tmp_path / f"{unit}.img"

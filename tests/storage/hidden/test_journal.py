@@ -76,8 +76,8 @@ def empty_disk(layout: Layout) -> bytes:
 @pytest.mark.exercise("S5", points=4, gate=True, host=True)
 @pytest.mark.parametrize("kind", LAYOUTS)
 def test_power_cuts_of_commits(journals: Journals, kind: str) -> None:
-    """Random changes, with a power cut after each write: all of what was written since the last
-    flush, some of it, the last write torn. The log goes round several times."""
+    """A power cut after each write of random changes: committed data survive, whatever part of the
+    writes since the last flush is on the drive. The log goes round several times."""
     layout = LAYOUTS[kind]
     disk = empty_disk(layout)
     for seed in SEEDS:
@@ -89,7 +89,8 @@ def test_power_cuts_of_commits(journals: Journals, kind: str) -> None:
 
 @pytest.mark.exercise("S5", points=1, host=True)
 def test_a_drive_that_fails(journals: Journals) -> None:
-    """An error of the drive reaches the caller, at whatever request; then nothing is written."""
+    """A drive that fails at any request: the caller gets the error, and nothing is written after
+    it."""
     commands = ["begin 3", "change 1 5", "change 2 7", "end", "commit"]
     disk = empty_disk(LAYOUT)
     (whole,) = journals.ask([(disk, LAYOUT, [*commands, "close"])])
@@ -121,8 +122,7 @@ def test_a_drive_that_fails(journals: Journals) -> None:
 
 @pytest.mark.exercise("S5", points=1, host=True)
 def test_one_request_fails(journals: Journals) -> None:
-    """The log goes round, and any one write or flush fails: nothing goes on after it, and what was
-    safe before is safe."""
+    """One write or flush fails: nothing goes on after it, and what was safe stays safe."""
     layout = LAYOUTS["plain"]
     disk, steps = empty_disk(layout), rounds(layout, 9)
     commands = [str(step) for step in steps]
@@ -159,8 +159,8 @@ def rounds(layout: Layout, count: int, revoked: int = 0) -> list[Step]:
 
 @pytest.mark.exercise("S5", points=1, host=True)
 def test_the_log_is_full_to_its_last_block(journals: Journals) -> None:
-    """Four blocks and four revoke blocks in each of twelve transactions: no block of the log is
-    used twice."""
+    """A log that is full to its last block: no block of it is used twice. Each of twelve
+    transactions has four blocks and four revoke blocks."""
     layout = LAYOUTS["plain"]
     disk, steps = empty_disk(layout), rounds(layout, 12, revoked=1000)
     (session,) = journals.ask([(disk, layout, [str(step) for step in steps])])
@@ -175,8 +175,7 @@ def commits(count: int, number: int) -> list[str]:
 
 @pytest.mark.exercise("S5", points=1, host=True)
 def test_all_of_the_log_is_free_again(journals: Journals) -> None:
-    """As many transactions fit into the log after a checkpoint as after the mount, whatever its
-    length: the checkpoints come after the same number of transactions each time."""
+    """Room after a checkpoint: as much as after the mount, at any length of the log."""
     for log in range(34, 40):  # a transaction has six blocks
         layout = Layout(log=log, checksums=False)
         disk, number = empty_disk(layout), journals.chance.randrange(1, 1 << 20)
@@ -202,7 +201,8 @@ def test_all_of_the_log_is_free_again(journals: Journals) -> None:
 
 @pytest.mark.exercise("S5", points=1, host=True)
 def test_a_checkpoint_that_fails(journals: Journals) -> None:
-    """It ends the journal, whichever request fails; and a journal that is closed is empty."""
+    """A request of a checkpoint fails: the journal is aborted. A journal that is closed is
+    empty."""
     number = journals.chance.randrange(1, 1 << 20)
     disk, filling = empty_disk(LAYOUT), commits(LAYOUT.log // 6 + 1, number)
     (whole,) = journals.ask([(disk, LAYOUT, [*filling, "close"])])
@@ -229,7 +229,7 @@ def test_a_checkpoint_that_fails(journals: Journals) -> None:
 @pytest.mark.exercise("S5", points=2, gate=True, host=True)
 @pytest.mark.parametrize("kind", ["checksums", "plain", "within"])
 def test_what_was_committed_is_replayed(journals: Journals, kind: str) -> None:
-    """Order, escaped copies, the end of the log, and the way round from its last block."""
+    """Replay: committed blocks in order, escaped ones restored, across the end of the log."""
     layout = LAYOUTS[kind]
     one, two = Transaction(new(2001, 2002, 7 * 300)), Transaction(new(2011, 7 * 301))
     many = Transaction({block: contents(3000 + block) for block in range(30)})
@@ -263,7 +263,7 @@ def test_what_was_committed_is_replayed(journals: Journals, kind: str) -> None:
 
 @pytest.mark.exercise("S5", points=2, gate=True, host=True)
 def test_revoked_blocks(journals: Journals) -> None:
-    """A copy is not replayed if its own transaction or a later one revokes the block; a newer copy
+    """Revoked blocks: not replayed if the same or a later transaction revokes them; a newer copy
     is."""
     first, second = Transaction(new(2001, 2002)), Transaction(new(2011, first=20), revoked=(5,))
     again = Transaction(new(2021))
@@ -330,7 +330,7 @@ def earlier_round(layout: Layout, what: str, left: Transaction) -> Log:
 
 @pytest.mark.exercise("S5", points=1, host=True)
 def test_torn_transactions(journals: Journals) -> None:
-    """A block of the log whose checksum is wrong ends it; so does what an earlier round left."""
+    """A block of the log with a wrong checksum, or from an earlier round: it ends the log."""
     one = Transaction(new(2001, 2002))
     logs = [
         journals.log(
@@ -362,8 +362,8 @@ def test_torn_transactions(journals: Journals) -> None:
 
 @pytest.mark.exercise("S5", points=1, host=True)
 def test_checksums_of_version_1(journals: Journals) -> None:
-    """A transaction is complete if the one checksum of its descriptors and copies is right, or if
-    its commit block has none; the next transaction's checksum begins anew."""
+    """Checksums of version 1: a transaction counts if its checksum is right, or if its commit block
+    has none. Each transaction's checksum begins again."""
     layout = Layout(checksums=False, version_1=True)
     one, two = Transaction(new(2001, 7 * 300)), Transaction(new(2011, first=9), revoked=(5,))
     last = Transaction(new(2021, 2022, first=12))
@@ -380,7 +380,7 @@ def test_checksums_of_version_1(journals: Journals) -> None:
 
 @pytest.mark.exercise("S5", points=1, host=True)
 def test_blocks_of_other_kinds(journals: Journals) -> None:
-    """A block of a kind that no transaction has ends the log; that is no error."""
+    """A block of another kind: it ends the log without an error."""
     one, last = Transaction(new(2001, 2002)), Transaction(new(2021))
     logs = [
         journals.log(
@@ -399,7 +399,8 @@ def test_blocks_of_other_kinds(journals: Journals) -> None:
 
 @pytest.mark.exercise("S5", points=2, host=True)
 def test_power_cuts_of_recovery(journals: Journals) -> None:
-    """Recovery can be cut off at any write, and a second one finds nothing to do."""
+    """A power cut at each write of recovery: the next recovery finishes it, and one more has
+    nothing to do."""
     one = Transaction(new(2001, 2002, 7 * 300))
     two = Transaction(new(2011, 7 * 301, first=20), revoked=(6,))
     log = journals.log("two transactions", LAYOUT, one, two, one)
@@ -417,7 +418,7 @@ def test_power_cuts_of_recovery(journals: Journals) -> None:
 
 @pytest.mark.exercise("S5", points=1, host=True)
 def test_a_drive_that_fails_in_recovery(journals: Journals) -> None:
-    """One request fails: recovery says so, and what was committed is still in the log."""
+    """A request fails during recovery: an error, and what was committed is still in the log."""
     two = [Transaction(new(each, each)) for each in (9, 11)]
     round_the_end = Transaction(new(*range(11, 19)))
     logs = [
@@ -449,7 +450,7 @@ def judge_failed_recovery(where: str, log: Log, whole: Session, session: Session
 
 @pytest.mark.exercise("S5", points=1, host=True)
 def test_what_was_read_before_recovery(journals: Journals) -> None:
-    """A block that the cache has read before recovery is read again after it."""
+    """Blocks that the cache has read before recovery: they are read again."""
     log = journals.log("a transaction", LAYOUT, Transaction(new(2001, 2002)))
     looks, tells = ([f"{word} {block}" for block in log.wanted] for word in ("look", "tell"))
     (session,) = journals.ask([(log.image, LAYOUT, [*looks, "recover", *tells])])
@@ -460,7 +461,7 @@ def test_what_was_read_before_recovery(journals: Journals) -> None:
 
 @pytest.mark.exercise("S5", points=1, host=True)
 def test_blocks_of_large_disks(journals: Journals) -> None:
-    """A block beyond 2^32 is written there, where the drive has a bad sector, and nowhere else."""
+    """A block beyond 2^32: written there and nowhere else."""
     block = (1 << 32) + journals.chance.randrange(1000)
     layout = Layout(wide=True, sectors=2 * block + 64)
     log = journals.log("a block beyond 2^32", layout, Transaction({block: contents(9)}))
@@ -479,8 +480,8 @@ def test_blocks_of_large_disks(journals: Journals) -> None:
 
 @pytest.mark.exercise("S5", points=1, host=True)
 def test_damaged_logs(journals: Journals) -> None:
-    """A block outside the disk is an error, and nothing is written; a log that goes round without
-    end comes to one."""
+    """Damaged logs: a block outside the disk is an error before anything is written, and a loop
+    ends."""
     outside = disk_with(LAYOUT, [Transaction(new(2001)), Transaction({1 << 20: contents(9)})])
     ring = bytearray(disk_with(LAYOUT, []))
     for index in range(1, LAYOUT.log):

@@ -75,7 +75,8 @@ def cut_off(lab: Lab, disk: Path, count: int, first: int = 1) -> None:
 @pytest.mark.exercise("S5", points=1)
 @pytest.mark.parametrize("options", ["-t ext4 -b 1024", "-t ext3 -b 1024"], ids=["ext4", "ext3"])
 def test_kernel_is_cut_off(lab: Lab, options: str) -> None:
-    """After e2fsck's replay all is whole, and what fsync has promised is there."""
+    """A power cut of the kernel: after e2fsck's replay the file system is sound, and what fsync
+    promised is there."""
     for count in CUTS:
         disk = new_disk(lab.scratch / "cut.img", options)
         cut_off(lab, disk, count)
@@ -88,7 +89,7 @@ def test_kernel_is_cut_off(lab: Lab, options: str) -> None:
 
 @pytest.mark.exercise("S5", points=1, gate=True)
 def test_kernel_replays(lab: Lab) -> None:
-    """The kernel replays what it was cut off from, as e2fsck does; and is cut off once more."""
+    """Replay by the kernel: the same as e2fsck's, also after a second power cut."""
     disk = new_disk(lab.scratch / "own.img", "-t ext4 -b 1024")
     cut_off(lab, disk, 12)
     cut_off(lab, disk, 5, first=101)

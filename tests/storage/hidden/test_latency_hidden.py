@@ -51,21 +51,21 @@ def mixed(lab: Lab, times: Iterable[int]) -> list[Place]:
 
 @pytest.mark.exercise("S8", points=3, gate=True, host=True)
 def test_borders_of_powers(lab):
-    """One nanosecond below each, and on it."""
+    """Buckets of powers of two: right one nanosecond below each limit, and at it."""
     borders = [2**power * US for power in (0, 1, 2, 3, 7, 10, 20, 29, 30)]
     check_places(lab, mixed(lab, (ns for border in borders for ns in (border - 1, border))))
 
 
 @pytest.mark.exercise("S8", points=3, gate=True, host=True)
 def test_borders_of_steps(lab):
-    """10 us, 1 ms, 10 ms, 1 s, 10 s: below and on."""
+    """Buckets of 10 us, 1 ms, 10 ms, 1 s and 10 s: right below each limit, and at it."""
     borders = (10 * US, 990 * US, MS, 10 * MS, 990 * MS, S, 10 * S, 990 * S)
     check_places(lab, mixed(lab, (ns for border in borders for ns in (0, border - 1, border))))
 
 
 @pytest.mark.exercise("S8", points=2, host=True)
 def test_what_does_not_fit(lab):
-    """Times of hours are in the last buckets; their sum is not cut."""
+    """Latencies of hours: in the last bucket, with an exact sum."""
     check_places(lab, mixed(lab, (1000 * S, 4295 * S, 2**32 * US, 2**33 * US + 5, 2**43)))
     time, count = Random(lab.seed).randrange(4295 * S, 9000 * S), Random(lab.seed).randrange(2, 9)
     (several,) = buckets(lab, [[(time, count)]])
@@ -87,7 +87,7 @@ def bound(disk: Disk, permille: int) -> int:
 
 @pytest.mark.exercise("S8", points=3, gate=True, host=True)
 def test_percentiles(lab):
-    """Of one request, of few, of many, of millions, and of none."""
+    """Percentiles of no request, one, few, many and millions: exact."""
     chance = Random(lab.seed)
     disks: list[Disk] = [[], [(5 * MS, 1)], [(4 * US, 1), (5000 * S, 1)], [(0, 3)]]
     for _ in range(6):
@@ -103,7 +103,7 @@ def test_percentiles(lab):
 
 @pytest.mark.exercise("S8", points=2, host=True)
 def test_means(lab):
-    """Cut to whole microseconds, of none, and of sums above 32 bits."""
+    """Means: rounded down to microseconds, 0 without requests, exact for sums above 32 bits."""
     chance = Random(lab.seed)
     disks: list[Disk] = [[], [(1999, 1)], [(US, 2), (2 * US, 1)], [(3 * S, 2000)]]
     disks += [[(chance.randrange(3 * S), chance.randrange(1, 99)) for _ in "abc"] for _ in "ab"]
@@ -115,7 +115,7 @@ def test_means(lab):
 
 @pytest.mark.exercise("S8", points=3, host=True)
 def test_few_requests_say_nothing(lab):
-    """Of the drive, and of each peer."""
+    """Few requests, of the drive or of a peer: no verdict."""
     chance = Random(lab.seed)
     slow, fast = chance.randrange(50, 200) * MS, chance.randrange(1, 9) * MS
     for mine in (1, FEW - 1, FEW):
@@ -132,7 +132,7 @@ def test_few_requests_say_nothing(lab):
 
 @pytest.mark.exercise("S8", points=4, gate=True, host=True)
 def test_median_of_peers(lab):
-    """1 to 16 peers, one of them very slow; the drive at twice the median, and a little above."""
+    """1 to 16 peers: a drive is slow above twice the median, and not at twice the median."""
     chance = Random(lab.seed)
     for count in (1, 2, 3, 4, 7, 16):
         means = [chance.randrange(1000, 9000) for _ in range(count)]
@@ -147,8 +147,8 @@ def test_median_of_peers(lab):
 
 @pytest.mark.exercise("S8", points=1, host=True)
 def test_large_means(lab):
-    """Twice the median needs more than 32 bits. Of more than 16 peers the others are not looked
-    at."""
+    """Means whose double needs more than 32 bits: compared exactly. Peers beyond the 16th are
+    ignored."""
     chance = Random(lab.seed)
     peers = [[(5 * MS, FEW)]] * 16 + [[(3 * S, FEW)]] * 3
     expect("11 ms, 16 peers of 5 ms, then 3: slow", is_slow(lab, [(11 * MS, FEW)], peers), True)

@@ -123,7 +123,7 @@ def simple_calls(chance: Random, nodes: int, count: int) -> list[str]:
 @pytest.mark.exercise("S7", points=2, gate=True, host=True)
 @pytest.mark.parametrize("nodes", [3, 16])
 def test_simple_calls(lab, nodes):
-    """Lists of 400 calls without conversions."""
+    """Lists of 400 calls without conversions: messages and grants are the model's."""
     chance = Random(lab.seed)
     for _ in range(3):
         same(script(lab, simple_calls(chance, nodes, 400)))
@@ -132,7 +132,7 @@ def test_simple_calls(lab, nodes):
 @pytest.mark.exercise("S7", points=2, gate=True, host=True)
 @pytest.mark.parametrize("nodes", [2, 3, 5, 16])
 def test_random_calls(lab, nodes):
-    """Lists of 400 calls."""
+    """Lists of 400 calls: messages and grants are the model's."""
     chance = Random(lab.seed)
     for _ in range(5):
         same(script(lab, random_calls(chance, nodes, 400)))
@@ -140,7 +140,7 @@ def test_random_calls(lab, nodes):
 
 @pytest.mark.exercise("S7", points=2, gate=True, host=True)
 def test_order_of_grants(lab):
-    """Conversions in their order, before requests in theirs."""
+    """The order of grants: conversions first, each kind in its order."""
     check(
         lab,
         *((f"request {n} {PR}", granted((n, PR)), ()) for n in range(4)),
@@ -159,8 +159,8 @@ def test_order_of_grants(lab):
 
 @pytest.mark.exercise("S7", points=2, gate=True, host=True)
 def test_cancelled_conversion(lab):
-    """It keeps PR, which others share at once; one that came too late has no second answer; one
-    that was never asked for has none."""
+    """A cancelled conversion: the lock keeps PR, which others share at once. One that is cancelled
+    too late, or was never asked for, gets no second answer."""
     check(
         lab,
         ("cancel 3", (), ()),
@@ -181,8 +181,8 @@ def test_cancelled_conversion(lab):
 
 @pytest.mark.exercise("S7", points=3, gate=True, host=True)
 def test_no_bast_is_lost(lab):
-    """Who has just got a level and is in the way; who heard of PR when EX is wanted; who lowered,
-    and not enough."""
+    """Blocking notices: a node gets one as soon as it is in the way, at its new level, of a new
+    request, or after lowering too little."""
     check(
         lab,
         (f"request 0 {EX}", granted((0, EX)), ()),
@@ -199,7 +199,7 @@ def test_no_bast_is_lost(lab):
 
 @pytest.mark.exercise("S7", points=1, host=True)
 def test_no_bast_is_sent_twice(lab):
-    """A node that knows is left alone."""
+    """Blocking notices: a node that has one gets no second."""
     check(
         lab,
         (f"request 0 {PR}", granted((0, PR)), ()),
@@ -214,7 +214,7 @@ def test_no_bast_is_sent_twice(lab):
 
 @pytest.mark.exercise("S7", points=1, host=True)
 def test_what_is_refused(lab):
-    """No level above the own one, two requests at a time, a level that is not lower."""
+    """Refused calls: lowering to a level that is not lower, a second request while one waits."""
     lines = {
         f"request 0 {NL}": EINVAL, f"request 0 {PR}": 0, f"request 0 {PR} ": EINVAL,
         f"lower 0 {PR}": EINVAL, f"lower 0 {EX}": EINVAL, f"request 1 {EX}": 0,
@@ -230,6 +230,6 @@ def test_what_is_refused(lab):
 @pytest.mark.exercise("S7", points=4, host=True)
 @pytest.mark.parametrize("reads", [0, 50, 90, 100])
 def test_nodes(lab, reads):
-    """2 to 16 nodes whose messages take time."""
+    """2 to 16 nodes with delayed messages: no two hold incompatible levels, and all end."""
     for nodes in (2, 4, 16):
         same(check_run(lab, nodes, reads, 1500, lab.seed % 1000 + nodes))

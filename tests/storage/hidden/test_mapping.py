@@ -38,7 +38,7 @@ def pointer_file(**words: int) -> Mapped:
 @pytest.mark.exercise("S3", points=3, host=True)
 @pytest.mark.parametrize("block", BLOCKS)
 def test_edges_of_pointers(lab, tmp_path, block):
-    """Around every border of the three trees, with N = 256, 512 and 1024."""
+    """Blocks at each limit of the three trees, with N = 256, 512 and 1024: mapped right."""
     slots = block // 4
     double = 12 + slots
     triple = double + slots * slots
@@ -75,7 +75,8 @@ def test_edges_of_pointers(lab, tmp_path, block):
 @pytest.mark.exercise("S3", points=2, host=True)
 @pytest.mark.parametrize("block", BLOCKS)
 def test_holes_between_pointers(lab, block):
-    """A missing tree is one hole up to its end, and runs end with their block of pointers."""
+    """Holes in pointers: a missing tree is one hole up to its end, and a run ends with its block of
+    pointers."""
     slots = block // 4
     double, square = 12 + slots, slots * slots
     triple = double + square
@@ -112,7 +113,7 @@ def test_holes_between_pointers(lab, block):
 
 @pytest.mark.exercise("S3", points=2, host=True)
 def test_damaged_pointers(lab):
-    """Numbers outside the disk, at every level."""
+    """Pointers outside the disk, at every level: an error."""
     chance = Random(lab.seed)
     end = chance.randrange(2000, 9000)  # of the disk
     first, bad, data = chance.sample(range(1, 1000), 3)
@@ -166,8 +167,8 @@ def random_tree(random: Random, disk: Disk, depth: int) -> tuple[Mapped, list[tu
 @pytest.mark.exercise("S3", points=3, host=True)
 @pytest.mark.parametrize("depth", range(6))
 def test_trees_of_extents(lab, depth):
-    """Depth 0 to 5, leaves of up to 340, unwritten and longest extents: first, last, before,
-    after each, and what was read for it."""
+    """Trees of depth 0 to 5 with leaves of up to 340 extents: blocks at and around each extent are
+    mapped right, and only what is needed is read."""
     random = Random(lab.seed + depth)
     disk = Disk(4096, HUGE)
     file, extents = random_tree(random, disk, depth)
@@ -192,7 +193,7 @@ def test_trees_of_extents(lab, depth):
 
 @pytest.mark.exercise("S3", points=2, host=True)
 def test_unwritten_and_longest(lab):
-    """32768 is the longest written extent; 32769 is one unwritten block."""
+    """Lengths 32768 and 32769: the longest written extent, and one unwritten block."""
     disk = Disk(1024, 400_000)
     long, one, last = Random(lab.seed).sample(range(1000, 300_000), 3)
     file = root(0, [(0, 32768, long), (32768, 32769, one), (40_000, 65535, last)])
@@ -204,7 +205,7 @@ def test_unwritten_and_longest(lab):
 
 @pytest.mark.exercise("S3", points=3, host=True)
 def test_damaged_trees(lab):
-    """Loops, wrong depths, children outside their part, blocks outside the disk, lengths."""
+    """Damaged trees (loops, depths, ranges, blocks outside the disk, lengths): an error."""
     chance = Random(lab.seed)
     disk = Disk(1024, 60_000)
     loop, leaf, high, wide, no_node, mixed, ring, ring_2, index = chance.sample(
@@ -266,8 +267,7 @@ def test_damaged_trees(lab):
 @pytest.mark.parametrize("kind", ["ext2", "ext4"])
 @pytest.mark.parametrize("block", [1024, 4096])
 def test_maps_in_the_kernel(lab, tmp_path, kind, block):
-    """The whole kernel on a drive: what it says of random blocks is what debugfs says; contents;
-    and what it asks the drive for."""
+    """Maps in the kernel: those of debugfs, with the right contents and requests."""
     random = Random(lab.seed + block)
     slots = block // 4
     (tmp_path / "root").mkdir()
@@ -302,7 +302,8 @@ def test_maps_in_the_kernel(lab, tmp_path, kind, block):
 
 @pytest.mark.exercise("S3", points=2, once=True)
 def test_a_bad_sector_in_the_map(lab, tmp_path):
-    """A block of pointers that cannot be read is EIO for what it leads to, and only for that."""
+    """A block of pointers that cannot be read: EIO for the blocks that it maps, and only for
+    them."""
     (tmp_path / "root").mkdir()
     write_blocks(tmp_path / "root/file", 1024, range(600))
     image = make_image(tmp_path / "a.img", 4 * MIB, "-t ext2 -b 1024 -N 64", tmp_path / "root")

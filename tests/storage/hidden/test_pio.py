@@ -34,7 +34,7 @@ LBA28_END = (1 << 28) - 1
 @pytest.mark.exercise("S1", points=2, gate=True, host=True)
 @pytest.mark.parametrize("options", ["l", "lm", "-", "m"])
 def test_counts(lab, options):
-    """1 to 256 sectors, with blocks of 16 and without, at places that nobody can know."""
+    """1 to 256 sectors, with and without blocks of 16: all are transferred."""
     random = Random(lab.seed)
     with drives(lab) as ata:
         ata.add("hdb", 100_000, options)
@@ -54,7 +54,8 @@ def test_counts(lab, options):
 @pytest.mark.exercise("S1", points=2, gate=True, host=True)
 @pytest.mark.parametrize("options", ["l", "lm"])
 def test_addresses(lab, options):
-    """The last sectors of LBA28, the first beyond, more than 32 bits, and the drive's last one."""
+    """The last sectors of LBA28, the first beyond, addresses above 32 bits, the drive's last
+    sector: all are right."""
     count = 3
     places = (0, LBA28_END - 4, LBA28_END - 3, LBA28_END - 1, LBA28_END, LBA28_END + 1,
               0x1234567, (1 << 32) - 2, 0x3_A6B7_C8D9, LARGE - count)  # fmt: skip
@@ -75,7 +76,7 @@ def test_addresses(lab, options):
 
 @pytest.mark.exercise("S1", points=1, host=True)
 def test_256_sectors_beyond_lba28(lab):
-    """In LBA48 the count has a high byte."""
+    """256 sectors in LBA48: the count's high byte is written."""
     with drives(lab) as ata:
         ata.add("hda", LARGE, "lm")
         ata.start()
@@ -88,7 +89,7 @@ def test_256_sectors_beyond_lba28(lab):
 
 @pytest.mark.exercise("S1", points=1, host=True)
 def test_pieces(lab):
-    """Memory in pieces that begin at odd places, and end in the middle of a block."""
+    """Memory in pieces that begin at odd addresses and end within a block: all bytes are right."""
     pieces = "3@1,1@100,20@3,8@512,1@1"
     with drives(lab) as ata:
         ata.add("hda", 1000, "lm")
@@ -100,7 +101,7 @@ def test_pieces(lab):
 
 @pytest.mark.exercise("S1", points=2, gate=True, host=True)
 def test_two_drives_on_a_channel(lab):
-    """Each command goes to its own drive, also after one to the other."""
+    """Two drives on a channel: each command goes to its own drive."""
     random = Random(lab.seed)
     with drives(lab) as ata:
         for name in ("hda", "hdb", "hdd"):
@@ -119,8 +120,8 @@ def test_two_drives_on_a_channel(lab):
 @pytest.mark.parametrize("error", [0x40, 0x10, 0x04, 0])
 @pytest.mark.parametrize("options", ["l", "lm"])
 def test_bad_sector_is_eio(lab, options, error):
-    """ERR and DF, in the first block, in the middle, and in the last one; the rest of the drive
-    works, and so does its neighbour."""
+    """ERR and DF in the first, a middle and the last block: -EIO. The rest of the drive and the
+    other drive work."""
     with drives(lab) as ata:
         ata.add("hda", 1000, options)
         ata.add("hdb", 1000, options)
@@ -137,7 +138,7 @@ def test_bad_sector_is_eio(lab, options, error):
 
 @pytest.mark.exercise("S1", points=1, host=True)
 def test_error_that_passes(lab):
-    """A sector that can be read at the second attempt is no error."""
+    """A sector that can be read at the second attempt: success."""
     with drives(lab) as ata:
         ata.add("hda", 1000, "lm")
         ata.start()
@@ -147,7 +148,7 @@ def test_error_that_passes(lab):
 
 @pytest.mark.exercise("S1", points=2, host=True)
 def test_late_drive(lab):
-    """A drive that is given up keeps its sectors for itself: the next read has its own."""
+    """A drive that is given up and answers later: the next read gets its own sectors."""
     with drives(lab) as ata:
         ata.add("hda", 1000, "lm")
         ata.add("hdb", 1000, "l")
@@ -164,8 +165,8 @@ def test_late_drive(lab):
 @pytest.mark.exercise("S1", points=1, host=True)
 @pytest.mark.parametrize("name", ["hdb", "hdc"])
 def test_stuck_drive(lab, name):
-    """A drive that never answers in time is given up with -ETIMEDOUT, on both channels; its channel
-    is reset, so that its neighbour works, and later the drive itself."""
+    """A drive that never answers: -ETIMEDOUT, on both channels. The channel is reset, so that the
+    other drive works, and later this one."""
     number = NAMES.index(name)
     with drives(lab) as ata:
         ata.add(name, 1000, "l")
@@ -181,7 +182,7 @@ def test_stuck_drive(lab, name):
 
 @pytest.mark.exercise("S1", points=1, host=True)
 def test_what_failed_is_told(lab):
-    """What the drive had in ERROR when the command failed."""
+    """A failed command: the report has the drive's ERROR register."""
     with drives(lab) as ata:
         ata.add("hda", 1000, "l")
         ata.start()
@@ -195,8 +196,8 @@ def test_what_failed_is_told(lab):
 
 @pytest.mark.exercise("S1", points=2, host=True)
 def test_with_interrupts(lab):
-    """Where a drive interrupts the task sleeps, once, and nowhere else: before each block of a
-    read, and after each block of a write. So it is after a reset, too."""
+    """Sleeps: once before each block of a read and after each block of a write, and nowhere else,
+    also after a reset."""
     with drives(lab) as ata:
         ata.add("hda", 1000, "lm")
         ata.start("pio-interrupt")
@@ -218,7 +219,7 @@ def test_with_interrupts(lab):
 
 @pytest.mark.exercise("S1", points=1, host=True)
 def test_answer_at_once(lab):
-    """The drive has interrupted as soon as COMMAND was written: no interrupt is lost."""
+    """An interrupt as soon as COMMAND is written: it is not lost."""
     with drives(lab) as ata:
         ata.add("hda", 1000, "lm")
         ata.start("pio-interrupt")
@@ -231,7 +232,7 @@ def test_answer_at_once(lab):
 
 @pytest.mark.exercise("S1", points=1, host=True)
 def test_drive_that_is_gone(lab):
-    """Its channel floats: -EIO, at once; when it is back it works."""
+    """A channel that floats: -EIO at once. A drive that comes back works."""
     with drives(lab) as ata:
         ata.add("hda", 1000, "l")
         ata.add("hdc", 1000, "l")
@@ -266,7 +267,7 @@ def test_drive_whose_neighbour_stays(lab, name):
 
 @pytest.mark.exercise("S1", points=1, host=True)
 def test_absent_drives(lab):
-    """A second drive alone, and a channel without drives."""
+    """A second drive alone, and a channel without drives: found, and not found."""
     with drives(lab) as ata:
         ata.add("hdb", 1000, "l")
         step = ata.start()
@@ -277,8 +278,8 @@ def test_absent_drives(lab):
 @pytest.mark.exercise("S1", points=2, host=True)
 @pytest.mark.parametrize("selected", [0, 1])
 def test_what_is_before_the_command(lab, selected):
-    """The drive that is selected, or the one that is asked, is busy for three seconds, or has data
-    that nobody has fetched: nothing is written to their registers before that is over."""
+    """A selected drive that is busy or has data: its registers are not written before that is
+    over."""
     with drives(lab) as ata:
         for name in NAMES[:2]:
             ata.add(name, 1000, "l")
@@ -297,8 +298,8 @@ def test_what_is_before_the_command(lab, selected):
 
 @pytest.mark.exercise("S1", points=1, host=True)
 def test_forced_writes(lab):
-    """By a drive that has FUA, of one sector too, and by one that has not: there a flush
-    follows."""
+    """Forced writes: FUA where the drive has it, also for one sector; a flush afterwards where it
+    has not."""
     with drives(lab) as ata:
         ata.add("hda", 1000, "lmf")
         ata.add("hdc", 1000, "lm")
@@ -316,7 +317,7 @@ def test_forced_writes(lab):
 
 @pytest.mark.exercise("S1", points=2, gate=True, once=True)
 def test_qemus_drives(lab, tmp_path):
-    """What is written is in the image; a bad sector is an error, and the next one is read."""
+    """QEMU's drives: data are in the image, a bad sector is an error, and the next one is read."""
     random = Random(lab.seed)
     image = tmp_path / "disk.img"
     image.write_bytes(b"")

@@ -41,7 +41,8 @@ def seeds(lab, count: int) -> list[int]:
 @pytest.mark.exercise("S6", points=2, host=True)
 @pytest.mark.parametrize("size", [3 * GIB, DISK, 6 * DISK, 512 + 511], ids=str)
 def test_sizes(lab, size):
-    """More than 31 bits of bytes, more than 31 and 32 bits of sectors, and hardly one sector."""
+    """Sizes of more than 31 bits of bytes, of sectors, and of hardly one sector: the number of
+    places is right."""
     for kind in "bf":
         run = measured(lab, World(kind, size), "-a", 1)
         expect(f"{run.what}: size", run.values["size"], size)
@@ -49,7 +50,7 @@ def test_sizes(lab, size):
 
 @pytest.mark.exercise("S6", points=1, host=True)
 def test_too_small(lab):
-    """An operation does not fit."""
+    """A file smaller than an operation: an error."""
     for kind in "bf":
         run = refused(lab, World(kind, 511))
         wanted = "seekrw: FILE has 511 bytes, too few for an operation of 512\n"
@@ -58,7 +59,7 @@ def test_too_small(lab):
 
 @pytest.mark.exercise("S6", points=1, host=True)
 def test_no_size(lab):
-    """A directory is neither, and a block device may not tell its size."""
+    """A directory, or a block device that does not tell its size: an error."""
     for kind in "dc":
         run = refused(lab, World(kind, 4096))
         expect(run.what, run.errors, "seekrw: FILE is neither a file nor a block device\n")
@@ -68,7 +69,7 @@ def test_no_size(lab):
 
 @pytest.mark.exercise("S6", points=1, host=True)
 def test_no_memory(lab):
-    """256 MiB for an operation: fail says that there is not so much, or there is."""
+    """An operation of 256 MiB: an error without memory, success with it."""
     run = seekrw(lab, World(), "-a", 1, "-l", 256 << 20)
     if run.status != 0:
         require("seekrw: " in run.errors, f"{run.what}: expected a message of fail()")
@@ -77,7 +78,7 @@ def test_no_memory(lab):
 
 @pytest.mark.exercise("S6", points=4, gate=True, host=True)
 def test_every_place_of_large_disks(lab):
-    """Places of more than 31 and 32 bits, in the sequence of the seed."""
+    """Places of more than 31 and 32 bits: in the sequence of the seed."""
     for size, seed in zip((DISK, 6 * DISK, 3 * GIB + 512), seeds(lab, 3), strict=True):
         run = measured(lab, World("b", size), "-a", 300, "-s", seed)
         check_offsets(run, seed, 512, 300)
@@ -86,7 +87,8 @@ def test_every_place_of_large_disks(lab):
 
 @pytest.mark.exercise("S6", points=2, host=True)
 def test_no_place_is_more_likely(lab):
-    """A number of places that is no power of two; the rest at the end is no place."""
+    """A number of places that is not a power of two: all are equally likely, and the rest at the
+    end is not a place."""
     for size, length in ((3 * 512, 512), (3 * 512 + 511, 512), (48 * 512, 1536), (5000, 1000)):
         (seed,) = seeds(lab, 1)
         run = measured(lab, World("f", size), "-a", 400, "-l", length, "-s", seed)
@@ -96,7 +98,7 @@ def test_no_place_is_more_likely(lab):
 
 @pytest.mark.exercise("S6", points=2, host=True)
 def test_same_seed(lab):
-    """The same offsets for the same seed, for every mix, and others for another seed."""
+    """The same seed: the same offsets for every mix. Another seed: others."""
     one, other = seeds(lab, 2)
     world = World("b", DISK)
     first = measured(lab, world, "-a", 200, "-s", one)
@@ -113,7 +115,7 @@ def test_same_seed(lab):
 
 @pytest.mark.exercise("S6", points=1, host=True)
 def test_mix(lab):
-    """-w is a percentage, drawn for each operation; the counts are right."""
+    """-w: a percentage of writes, drawn for each operation, with right counts."""
     (seed,) = seeds(lab, 1)
     for percent in (0, 30, 99, 100):
         run = measured(lab, World("f", GIB), "-a", 1000, "-w", percent, "-s", seed)
@@ -135,7 +137,7 @@ def test_mix(lab):
 
 @pytest.mark.exercise("S6", points=2, gate=True, host=True)
 def test_sectors_of_4096_bytes(lab):
-    """Direct I/O wants memory that is aligned accordingly, for every length, twice."""
+    """Direct I/O with sectors of 4096 bytes: memory is aligned for every length."""
     for length in (4096, 8192, 12288, 65536):
         run = measured(lab, World(align=4096), "-d", "-a", 20, "-w", 50, "-l", length)
         expect(f"{run.what}: operations", len(run.operations), 20)
@@ -144,7 +146,7 @@ def test_sectors_of_4096_bytes(lab):
 @pytest.mark.exercise("S6", points=4, gate=True, host=True)
 @pytest.mark.parametrize("words", ["-r", "-d -w 100", "-w 40", "-w 60 -c"])
 def test_nothing_else_is_timed(lab, words):
-    """To the nanosecond: the operations, and two looks at the clock for each."""
+    """Times: the operations and two reads of the clock for each, to the nanosecond."""
     for kind in "bf":
         run = measured(lab, World(kind, GIB, cost=9_990), "-a", 60, *words.split())
         check_time(run)
@@ -164,7 +166,7 @@ def check_latencies(run) -> None:
 
 @pytest.mark.exercise("S6", points=1, host=True)
 def test_requests_of_the_operations(lab):
-    """The device's counters, of all operations and of nothing else; null if there are none."""
+    """The device's counters: those of the operations alone, or null if there are none."""
     keys = ("reads", "sectors_read", "writes", "sectors_written")
     for kind in "bf":
         for percent, wanted in ((0, (34, 68, 0, 0)), (100, (0, 0, 34, 68))):
@@ -179,7 +181,7 @@ def test_requests_of_the_operations(lab):
 
 @pytest.mark.exercise("S6", points=1, host=True)
 def test_progress(lab):
-    """On a terminal, after each operation; whether it is one is asked before the clock starts."""
+    """Progress: after each operation on a terminal, which is asked before the clock starts."""
     run = measured(lab, World("f", GIB, terminal=True), "-a", 4)
     wanted = "".join(f"\r{each:3} %" for each in (25, 50, 75, 100)) + "\r     \r"
     expect(f"{run.what}: progress", run.errors, wanted)
@@ -189,7 +191,7 @@ def test_progress(lab):
 @pytest.mark.exercise("S6", points=2, host=True)
 @pytest.mark.parametrize("writes", [0, 100])
 def test_what_fails_is_no_figure(lab, writes):
-    """An operation that moves less than it should, or fails."""
+    """An operation that fails, or moves too few bytes: an error instead of a figure."""
     for world in (World(short=7), World(broken=0), World("f", GIB, short=0), World(broken=9)):
         run = refused(lab, world, "-a", 10, "-w", writes)
         number = max(world.short, world.broken)
@@ -202,8 +204,8 @@ def test_what_fails_is_no_figure(lab, writes):
 
 @pytest.mark.exercise("S6", points=1, host=True)
 def test_stamps(lab):
-    """With -c writes carry the stamp of their place, and reads of another place are found, each of
-    their sectors; the very first one is described."""
+    """-c: writes carry the mark of their place, and a read of another place is found in each
+    sector. The first one is described."""
     run = measured(lab, World("f", GIB), "-c", "-a", 30, "-w", 60, "-l", 1024)
     require(all(call.stamped for call in run.operations if call.letter == "w"), "stamps")
     expect(f"{run.what}: wrong", run.values["wrong"], 0)
@@ -218,7 +220,8 @@ def test_stamps(lab):
 
 @pytest.mark.exercise("S6", points=1, host=True)
 def test_report_of_long_runs(lab):
-    """Minutes, seconds and the rest; ratios are rounded, and nothing is divided by 0."""
+    """Reports of long runs: minutes and seconds are right, ratios are rounded, and nothing is
+    divided by 0."""
     world = World("f", GIB, cost=30_500_000_000, every=3)
     lines = seekrw(lab, world, "-a", 4).text.splitlines()
     expect("4 operations of 30.5 s", lines[0], "real time: 2 minutes 2 seconds 0 usec")
@@ -242,7 +245,7 @@ def test_report_of_long_runs(lab):
 
 @pytest.mark.exercise("S6", points=2, once=True)
 def test_in_the_kernel(lab, tmp_path):
-    """The program on the kernel: QEMU sees the requests of the seed, and no others."""
+    """The program in the kernel: QEMU sees the requests of the seed, and no others."""
     size, count, (seed,) = 64 << 20, 200, seeds(lab, 1)
     image = tmp_path / "b.img"
     image.write_bytes(b"")

@@ -36,7 +36,7 @@ DRIVE = "tests/storage/user/drive.c"
 @pytest.mark.exercise("S4", points=3, host=True)
 @pytest.mark.parametrize("kind", KINDS)
 def test_random_changes(lab, tmp_path, kind):
-    """Four files, 150 changes: writes, holes, cuts, allocations, commits."""
+    """150 random changes of four files: contents and e2fsck are right after each commit."""
     random = Random(f"{lab.seed} {kind}")
     with Files(lab, tmp_path, KINDS[kind], 16 * MIB) as files:
         block = files.block
@@ -70,7 +70,7 @@ def alternate(files: Files, order: list[int]) -> None:
 @pytest.mark.exercise("S4", points=3, host=True)
 @pytest.mark.parametrize("order", ["up", "down", "random"])
 def test_splits(lab, tmp_path, order):
-    """700 extents, written upwards, downwards, and in no order: nodes are split on two levels."""
+    """700 extents in any order: nodes are split on two levels."""
     numbers = list(range(700))
     if order == "down":
         numbers.reverse()
@@ -92,17 +92,16 @@ def test_splits(lab, tmp_path, order):
 @pytest.mark.exercise("S4", points=2, host=True)
 @pytest.mark.parametrize("longest", [2, 9, 20_000])
 def test_small_nodes(lab, longest):
-    """A tree in nodes of six entries: after each of 240 random changes it maps what it should, each
-    node has its checksum, and no two extents of a leaf could be one. Blocks of the disk have up to
-    47 bits, and sometimes there is no room for a new node."""
+    """Nodes of six entries, 240 random changes: the map is right after each, each node has its
+    checksum, and no two extents could be one. Blocks have up to 47 bits, and sometimes there is no
+    room for a new node."""
     tree = changed(lab, 240, longest, f"{longest}")
     require(tree.depth >= 3, f"the test's own fault: the tree is {tree.depth} levels deep")
 
 
 @pytest.mark.exercise("S4", points=1, host=True)
 def test_nodes_are_near_their_file(lab, tmp_path):
-    """400 extents of a file whose inode is not in the first group: while that group has room, the
-    nodes are there, too, so that reading the file does not go elsewhere for its map."""
+    """Nodes of a file's tree: in the file's group while it has room."""
     with Files(lab, tmp_path, KINDS["ext4-small-groups"], 16 * MIB) as files:
         alternate(files, list(range(400)))
         files.run()
@@ -119,8 +118,7 @@ def test_nodes_are_near_their_file(lab, tmp_path):
 
 @pytest.mark.exercise("S4", points=1, host=True)
 def test_halves(lab, tmp_path):
-    """A full leaf gets one more entry, left of its middle: half of what it had moves to the new
-    one, or about that."""
+    """A full leaf that gets one more entry: about half of its entries move to the new one."""
     place = Random(lab.seed).randrange(LEAF // 8, LEAF // 4)
     with Files(lab, tmp_path, ONE, 8 * MIB) as files:
         for number in range(LEAF):
@@ -136,7 +134,7 @@ def test_halves(lab, tmp_path):
 
 @pytest.mark.exercise("S4", points=2, host=True)
 def test_deep_splits(lab, tmp_path):
-    """4,000 extents, made downwards: inner nodes are split, too; then all of them go."""
+    """4,000 extents downwards: inner nodes are split, too; then all of them go."""
     with Files(lab, tmp_path, ONE, 16 * MIB) as files:
         for number in reversed(range(4000)):
             files.allocate("a", number * 2, 1)
@@ -149,7 +147,7 @@ def test_deep_splits(lab, tmp_path):
 
 @pytest.mark.exercise("S4", points=2, host=True)
 def test_split_and_merge_again(lab, tmp_path):
-    """Unwritten blocks become written one by one, until no two extents of a leaf could be one."""
+    """Unwritten blocks that are written one by one: extents merge wherever they can."""
     with Files(lab, tmp_path, ONE, 8 * MIB) as files:
         files.allocate("a", 0, 400)
         order = list(range(400))
@@ -170,7 +168,7 @@ def test_split_and_merge_again(lab, tmp_path):
 
 @pytest.mark.exercise("S4", points=2, host=True)
 def test_nothing_is_left(lab, tmp_path):
-    """A tree of hundreds of extents goes, down to the last block."""
+    """A tree of hundreds of extents that is freed: no block is left."""
     with Files(lab, tmp_path, ONE, 8 * MIB) as files:
         alternate(files, list(range(300)))
         files.truncate("a", 300 * 1024 + 10)
@@ -183,7 +181,7 @@ def test_nothing_is_left(lab, tmp_path):
 
 @pytest.mark.exercise("S4", points=2, host=True)
 def test_longest_extents(lab, tmp_path):
-    """36,864 unwritten blocks, a seventh of 32,767 at a time: an extent has at most so many."""
+    """36,864 unwritten blocks: no extent is longer than 32,767."""
     features = "-O ^has_journal,^resize_inode,sparse_super2 -E num_backup_sb=0"
     with Files(lab, tmp_path, f"{ONE} {features}", 96 * MIB) as files:
         for step in range(7):
@@ -200,7 +198,7 @@ def test_longest_extents(lab, tmp_path):
 
 @pytest.mark.exercise("S4", points=1, host=True)
 def test_longest_written_extent(lab, tmp_path):
-    """The last of 32,768 blocks goes and comes again: all of them are one extent."""
+    """The last of 32,768 blocks goes and comes again: they are one extent."""
     features = "-O ^has_journal,^resize_inode,sparse_super2 -E num_backup_sb=0"
     data = contents(0, 32 * MIB, 1)
     with Files(lab, tmp_path, f"{ONE} {features}", 48 * MIB, {"a": data}) as files:
@@ -216,7 +214,7 @@ def test_longest_written_extent(lab, tmp_path):
 @pytest.mark.exercise("S4", points=3, host=True)
 @pytest.mark.parametrize("extents", [4, LEAF])
 def test_full_in_the_middle(lab, tmp_path, extents):
-    """The disk is full when a node is needed: an error, and everything is as it was."""
+    """A full disk when a node is needed: an error, and everything is unchanged."""
     with Files(lab, tmp_path, f"{ONE} -m 0 -J size=1", 4 * MIB) as files:
         for number in range(extents):
             files.write("a", number * 8 * 1024, 4 * 1024, seed=number)
@@ -241,7 +239,8 @@ def test_full_in_the_middle(lab, tmp_path, extents):
 @pytest.mark.exercise("S4", points=2, host=True)
 @pytest.mark.parametrize("kind", ["ext4-small-groups", "ext3-1k"])
 def test_a_full_disk(lab, tmp_path, kind):
-    """All blocks can be had, the last write is short, and what is freed can be had again."""
+    """A full disk: every block can be used, the last write is short, and freed blocks can be used
+    again."""
     with Files(lab, tmp_path, f"{KINDS[kind]} -m 0 -J size=1", 4 * MIB) as files:
         files.write("a", 0, 4 * MIB, seed=1, known=False)
         files.write("b", 0, 2000, seed=2, known=False)
@@ -261,7 +260,7 @@ def test_a_full_disk(lab, tmp_path, kind):
 
 @pytest.mark.exercise("S4", points=2, host=True)
 def test_two_files_grow(lab, tmp_path):
-    """Two files grow in turns, a block each: windows keep them in few pieces."""
+    """Two files that grow in turns by a block: both are in few pieces."""
     with Files(lab, tmp_path, ONE, 16 * MIB) as files:
         for number in range(200):
             files.write("a", number * 1024, 1024, seed=number)
@@ -275,7 +274,7 @@ def test_two_files_grow(lab, tmp_path):
 
 @pytest.mark.exercise("S4", points=1, host=True)
 def test_from_the_goal_on(lab, tmp_path):
-    """A file that cannot go on where it ends goes on after that place, not before the file."""
+    """A file that cannot continue at its end: its next block is after it, not before."""
     with Files(lab, tmp_path, ONE, 8 * MIB) as files:
         for name, blocks in (("a", 60), ("b", 20), ("c", 1)):
             files.write(name, 0, blocks * 1024)
@@ -291,8 +290,7 @@ def test_from_the_goal_on(lab, tmp_path):
 
 @pytest.mark.exercise("S4", points=1, host=True)
 def test_window_of_data(lab, tmp_path):
-    """A node for a file's map is no reason to give the file's window away: the next block that
-    another file gets is not the one after this file's last."""
+    """A node for a file's map: the file keeps its window of data blocks."""
     with Files(lab, tmp_path, ONE, 8 * MIB) as files:
         files.write("c", 0, 1024)
         for number in range(4):
@@ -311,7 +309,7 @@ def test_window_of_data(lab, tmp_path):
 @pytest.mark.exercise("S4", points=2, host=True)
 @pytest.mark.parametrize("kind", KINDS)
 def test_cuts(lab, tmp_path, kind):
-    """Sizes around the borders of blocks; a file that grows again is zeros."""
+    """Sizes around the ends of blocks: a file that grows again has zeros."""
     random = Random(lab.seed)
     with Files(lab, tmp_path, KINDS[kind], 16 * MIB) as files:
         block = files.block
@@ -337,7 +335,7 @@ def test_cuts(lab, tmp_path, kind):
 
 @pytest.mark.exercise("S4", points=1, host=True)
 def test_times_of_a_cut(lab, tmp_path):
-    """A file that is cut was changed and modified: the inode on the disk says when."""
+    """A file that is cut: its times of change and modification on the disk are new."""
     with Files(lab, tmp_path, ONE, 16 * MIB) as files:
         files.write("a", 0, 9000)
         files.run()
@@ -362,9 +360,9 @@ def times(image) -> list[str]:
 @pytest.mark.exercise("S4", points=2, host=True)
 @pytest.mark.parametrize("kind", ["ext4-1k", "ext3-1k"])
 def test_cuts_that_fail(lab, tmp_path, kind):
-    """One request fails while a file is cut: an error, and its size is the old one, or the file is
-    in the list of orphans and is cut by e2fsck. A file without a name stays in that list. With the
-    new size the inode has its new times."""
+    """A request fails while a file is cut: an error, and the old size, or the file is in the orphan
+    list, where e2fsck finishes it. A file without a name stays in that list. With the new size the
+    inode has its new times."""
     size = 100 * 1024 + 300
     with Files(lab, tmp_path, KINDS[kind], 16 * MIB) as files:
         for number in range(300):
@@ -405,7 +403,7 @@ def test_cuts_that_fail(lab, tmp_path, kind):
 @pytest.mark.exercise("S4", points=3)
 @pytest.mark.parametrize("kind", ["ext4-4k", "ext3-1k"])
 def test_programs_in_the_kernel(lab, tmp_path, kind):
-    """A hundred files in one directory, with holes, cut and removed, by a program."""
+    """A program that makes, cuts and removes a hundred files: e2fsck and contents are right."""
     seed = Random(lab.seed).randrange(1, 1000)
     (tmp_path / "empty").mkdir()
     options = KINDS[kind].replace("-N 64", "-N 512")
@@ -422,7 +420,7 @@ def test_programs_in_the_kernel(lab, tmp_path, kind):
 
 @pytest.mark.exercise("S4", points=2, once=True)
 def test_a_program_fills_the_drive(lab, tmp_path):
-    """A program writes until the drive is full: ENOSPC, and what was written is there."""
+    """A program that writes until the drive is full: ENOSPC, and what was written is there."""
     (tmp_path / "empty").mkdir()
     image = make_image(tmp_path / "a.img", 4 * MIB, f"{ONE} -J size=1", tmp_path / "empty")
     fields = with_files(lab, {"bin/drive": program(DRIVE)})

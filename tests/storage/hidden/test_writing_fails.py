@@ -17,8 +17,8 @@ INODE_OF_B = 13
 @pytest.mark.exercise("S4", points=2, host=True)
 @pytest.mark.parametrize("buffers", [4, 5])  # a leaf, and a node above it, have none left
 def test_few_buffers(lab, tmp_path, buffers):
-    """The cache has a few buffers: enough for a small file, but not for every node that a large one
-    asks for. What fails changes nothing, and has given its buffers back."""
+    """A cache of few buffers: a large file's tree fails without a change, a small one works, and
+    all buffers are released."""
     options = KINDS["ext4-small-groups"].replace("-O ", "-O ^has_journal,")
     with Files(lab, tmp_path, options, 4 * MIB, buffers=buffers) as files:
         for number in range(360):
@@ -40,8 +40,8 @@ def test_few_buffers(lab, tmp_path, buffers):
 
 @pytest.mark.exercise("S4", points=1, host=True)
 def test_crumbs(lab, tmp_path):
-    """All that is free is single blocks, in every group, and the cache has six buffers: each group
-    is searched for a run, in vain, and its bitmap given back."""
+    """Free space in single blocks only, with six buffers: every group is searched, and its bitmap
+    released."""
     options = KINDS["ext4-small-groups"].replace("-O ", "-O ^has_journal,")
     with Files(lab, tmp_path, f"{options} -m 0", 8 * MIB, buffers=6) as files:
         for number in range(2):
@@ -59,7 +59,7 @@ def test_crumbs(lab, tmp_path):
 
 @pytest.mark.exercise("S4", points=2, host=True)
 def test_bitmaps_that_cannot_be_read(lab, tmp_path):
-    """The bitmap of a full group is not needed; that of another one is, and the error is told."""
+    """An unreadable bitmap: of a full group it is not needed; of another one it is an error."""
     with Files(lab, tmp_path, KINDS["ext4-small-groups"], 4 * MIB) as files:
         files.write("a", 0, 4 * MIB, seed=1, known=False)
         full = files.run()[0].size

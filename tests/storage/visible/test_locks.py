@@ -17,7 +17,7 @@ USUAL = (
           "after a level was lowered, or a request was cancelled, look at the queue again"),
     Usual("basts: expected node .*seen none", "the nodes in the way of the first one in the queue "
           "get a bast: also after a grant, when the next one waits already"),
-    Usual("basts: expected none", "no bast for a level that the node was told of before, for a "
+    Usual("basts: expected none", "no bast for a level that the node was told of before, to a "
           "node that is not in the way, or for a request that is not the first one"),
     Usual(r"\basts: expected none", "a request is granted when it is the first one in the queue "
           "and no other node excludes it: PR goes with PR and NL, EX with NL"),
