@@ -97,7 +97,7 @@ def test_object_of_kmalloc(seen: dict[str, Any]) -> None:
     assert "in no object of it: its structure, map or colour" in seen["slab"]
 
 
-def test_what_is_no_object(seen: dict[str, Any]) -> None:
+def test_not_an_object(seen: dict[str, Any]) -> None:
     assert all("reserved: never handed out" in answer for answer in seen["reserved"])
     outside, no_object = seen["nowhere"]
     assert "is in no frame of the page array" in outside

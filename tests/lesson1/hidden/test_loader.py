@@ -336,7 +336,7 @@ def test_headers_that_are_not_aligned(lab):
 
 
 @pytest.mark.exercise("1.4", points=1, host=True)
-def test_sentences(lab):
+def test_messages(lab):
     """Error messages: each kind of mistake has a sentence of its own."""
     random = Random(lab.seed)
     good = sample(random)

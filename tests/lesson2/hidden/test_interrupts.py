@@ -292,7 +292,7 @@ def test_real_exceptions(lab):
 
 
 @pytest.mark.exercise("2.3", points=2)
-def test_interrupts_of_ring_3(lab):
+def test_interrupts_of_user_mode(lab):
     """A timer interrupt in user mode: the frame has the user's segments and stack, and IRET
     restores them."""
     with stopped_at(lab, "prompt", "probe work") as machine:

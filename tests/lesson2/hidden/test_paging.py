@@ -166,7 +166,7 @@ def test_other_amounts_of_memory(lab, memory):
 
 
 @pytest.mark.exercise("2.5", points=2)
-def test_ring_3_sees_nothing_of_it(lab):
+def test_user_mode_has_no_access(lab):
     """Kernel pages in user mode: reads, writes and jumps fault as protection violations."""
     seeded = random.Random(lab.seed)
     pages = [0, 1, MAPPED - 1, *(seeded.randrange(MAPPED) for _ in range(3))]

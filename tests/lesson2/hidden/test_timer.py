@@ -104,7 +104,7 @@ def controllers(lab: Lab, *lines: int):
 
 
 @pytest.mark.exercise("2.4", points=2, gate=True)
-def test_lines_are_moved_and_masked(lab):
+def test_irqs_are_remapped_and_masked(lab):
     """After pic_initialize: IRQ 0 to 15 have vectors 32 to 47, and every IRQ is masked, whatever it
     was before."""
     with stopped_at(lab, "pic_initialize") as machine:
@@ -165,7 +165,7 @@ def test_end_of_interrupt(lab):
 
 
 @pytest.mark.exercise("2.4", points=4)
-def test_spurious_line_7(lab):
+def test_spurious_irq_7(lab):
     """A spurious IRQ 7 while IRQ 5 is in service: no handler is called, and no EOI is sent."""
     with controllers(lab, 5, 7) as pics:
         handlers = {line: pics.handler(line) for line in (5, 7)}
@@ -180,7 +180,7 @@ def test_spurious_line_7(lab):
 
 
 @pytest.mark.exercise("2.4", points=4)
-def test_spurious_line_15(lab):
+def test_spurious_irq_15(lab):
     """A spurious IRQ 15 while IRQ 10 is in service: the first controller gets an EOI, the second
     gets none. A request that waits is not in service yet."""
     with controllers(lab, 10, 15) as pics:
@@ -197,7 +197,7 @@ def test_spurious_line_15(lab):
 
 
 @pytest.mark.exercise("2.4", points=1)
-def test_line_of_the_first_controller(lab):
+def test_irq_of_the_first_controller(lab):
     """IRQ 5 while IRQ 10 is in service: its EOI goes to the first controller alone."""
     with controllers(lab, 10) as pics:
         handlers = {line: pics.handler(line) for line in (5, 10)}

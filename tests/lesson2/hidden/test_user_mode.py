@@ -256,7 +256,7 @@ def test_stack_of_the_trap(lab):
 
 
 @pytest.mark.exercise("2.6", points=2)
-def test_timer_interrupts_ring_3(lab):
+def test_timer_interrupts_user_mode(lab):
     """Timer interrupts in user mode: they are delivered, and the program goes on after them."""
     result, traps = run_recorded(lab, "probe work; probe flags", variables=("probe_visit",))
     result.check()

@@ -195,7 +195,7 @@ def test_sixth_argument(lab):
 
 
 @pytest.mark.exercise("3.4", points=2, gate=True)
-def test_stack_pointer_that_lies(lab):
+def test_bad_stack_pointer(lab):
     """EBP in the kernel, across its start, or unmapped: EFAULT, and no call is made."""
     places = (0, 4, 0x60000000, SPACE_END, SPACE_END - 3, KERNEL_BASE - 3, KERNEL_BASE - 1)
     places += (KERNEL_BASE, SCRATCH, 0xFFFFFFFC, 0xFFFFFFFF, 0x80000000)
@@ -237,7 +237,7 @@ def test_trap_flag(lab):
 
 
 @pytest.mark.exercise("3.4", points=1)
-def test_only_this_trap_is_mended(lab):
+def test_only_this_trap_is_fixed_up(lab):
     """The debug exception at sysenter_entry: only TF changes in its frame. Other debug exceptions
     are reported."""
     with ring3(lab) as caller, caller.in_kernel() as guest:
@@ -300,7 +300,7 @@ def test_frame_that_was_changed(lab):
 
 
 @pytest.mark.exercise("3.4", points=2)
-def test_no_interrupt_slips_in(lab):
+def test_interrupts_stay_disabled(lab):
     """From the check for work to SYSEXIT: interrupts are disabled, also in a call that is refused.
     User mode has them enabled."""
     with ring3(lab) as caller:
@@ -329,7 +329,7 @@ def test_call_begins_again(lab):
 
 
 @pytest.mark.exercise("3.4", points=1, gate=True)
-def test_price(lab):
+def test_cost(lab):
     """The cost of getpid through the shared page: at most 125 instructions, by SYSENTER and
     SYSEXIT."""
     with ring3(lab) as caller:

@@ -111,7 +111,7 @@ def test_any_number(lab):
 
 
 @pytest.mark.exercise("3.1", points=1)
-def test_nothing_behind_the_table_is_a_call(lab):
+def test_numbers_beyond_the_table(lab):
     """Numbers beyond the table: memory after its last word is not used as a call."""
     with ring3(lab) as caller, caller.in_kernel() as guest:
         (table,) = (
@@ -220,7 +220,7 @@ def test_work_before_the_way_back(lab):
 
 
 @pytest.mark.exercise("3.1", points=1)
-def test_no_interrupt_slips_in(lab):
+def test_interrupts_stay_disabled(lab):
     """From the last check for work to IRET: interrupts are disabled, even if the work has enabled
     them."""
     with ring3(lab) as caller:
@@ -240,7 +240,7 @@ def test_no_interrupt_slips_in(lab):
 
 
 @pytest.mark.exercise("3.1", points=2)
-def test_price(lab):
+def test_cost(lab):
     """The cost of getpid: at most 80 instructions, counted from outside."""
     with ring3(lab) as caller:
         caller.call(GETPID)

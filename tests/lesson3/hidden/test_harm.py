@@ -301,7 +301,7 @@ def test_new_memory_is_zero(lab):
 
 
 @pytest.mark.exercise("3.6", points=2)
-def test_heap_has_borders(lab):
+def test_limits_of_the_heap(lab):
     """Limits of the heap: its start, the stack, other mappings, and sums that wrap. The end does
     not move."""
     with ring3(lab) as caller:

@@ -403,7 +403,7 @@ def test_nothing_is_printed(lab):
 
 
 @pytest.mark.exercise("3.5", points=1)
-def test_price(lab):
+def test_cost(lab):
     """The cost of getpid with tracing: at most 600 instructions."""
     with ring3(lab) as caller:
         Ring(caller.guest).switch(True)

@@ -316,7 +316,7 @@ def test_partial_transfers(lab):
 
 
 @pytest.mark.exercise("3.3", points=2)
-def test_only_these_faults_are_mended(lab):
+def test_only_these_faults_are_fixed_up(lab):
     """Page faults at instructions of the exception table: execution goes on at the table's
     addresses. Other addresses and other exceptions are reported."""
     with ring3(lab) as caller, caller.in_kernel() as guest:

@@ -92,7 +92,7 @@ def test_orphans(lab):
 
 
 @pytest.mark.exercise("4.5", points=2, once=True)
-def test_heir_of_a_zombie(lab):
+def test_new_parent_of_a_zombie(lab):
     """A zombie whose parent ends: its new parent is woken, and waits for it successfully."""
     with family_of(lab) as family:
 
@@ -321,7 +321,7 @@ def test_interrupted_wait(lab):
 
 
 @pytest.mark.exercise("4.5", points=1, once=True)
-def test_vfork_is_deaf(lab):
+def test_signal_during_vfork(lab):
     """A signal for a parent in vfork: it is delivered after the child has ended."""
     done: list[int] = []
     with family_of(lab) as family:
@@ -347,7 +347,7 @@ def test_vfork_is_deaf(lab):
 
 
 @pytest.mark.exercise("4.5", points=1, once=True)
-def test_news_of_the_dead(lab):
+def test_status_after_the_end(lab):
     """A child that was continued and then ended: wait reports only its end."""
     with family_of(lab) as family:
 
@@ -387,7 +387,7 @@ def test_times_of_grandchildren(lab):
 
 
 @pytest.mark.exercise("4.5", points=1, once=True)
-def test_last_steps(lab):
+def test_order_at_the_end(lab):
     """The end of a task: it closes its files with interrupts enabled, also when a signal ends it,
     zeroes its word while it has its memory, and is not switched away after that."""
     with family_of(lab) as family:
@@ -481,7 +481,7 @@ def test_nothing_is_lost(lab):
 
 @pytest.mark.exercise("4.5", points=3, once=True)
 @pytest.mark.parametrize("scenario", LIVES)
-def test_tick_in_a_life(lab, scenario):
+def test_tick_anywhere_in_a_process(lab, scenario):
     """A tick before each instruction of fork, exit and wait in turn: processes begin, end and wait
     as without it."""
     assert search_lives(lab, LIVES[scenario]), "interrupts are never enabled"

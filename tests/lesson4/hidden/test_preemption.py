@@ -296,7 +296,7 @@ def test_end_of_interrupt_comes_first(lab):
 
 
 @pytest.mark.exercise("4.2", points=3, gate=True)
-def test_programs_in_ring_3(lab):
+def test_programs_in_user_mode(lab):
     """Programs that use every register and flag, ESP and DF among them: together their results are
     those of each one alone without interrupts."""
     rounds = 300_000 if lab.mode == "icount" else 100_000

@@ -176,7 +176,7 @@ def check_boost(play: Play) -> Played:
 
 
 @pytest.mark.exercise("4.4", points=4, gate=True, once=True)
-def test_loans_against_a_model(lab):
+def test_inheritance_against_a_model(lab):
     """Six threads and four mutexes at random: after each step every priority is the model's. Locks
     nest, donors are several, releases come in any order, and a mutex is locked again at once."""
     seeded = random.Random(lab.seed)
@@ -185,7 +185,7 @@ def test_loans_against_a_model(lab):
 
 
 @pytest.mark.exercise("4.4", points=2, gate=True, once=True)
-def test_chain_of_loans(lab):
+def test_chain_of_inheritance(lab):
     """A chain of ten threads that wait for each other: the priority of the last one is inherited by
     eight of them. Then all release."""
     orders = [(n, n) for n in range(10)] + [(n, n - 1) for n in range(1, 10)] + [(10, 9)]
@@ -204,7 +204,7 @@ def test_two_donors_and_two_mutexes(lab):
 
 
 @pytest.mark.exercise("4.4", points=1, once=True)
-def test_heir_by_a_loan(lab):
+def test_inherited_priority_decides(lab):
     """Of two waiting threads the one with an inherited higher priority gets the mutex."""
     plan = [(0, 1), (1, 0), (2, 1), (1, 1), (3, 0), (0, 101), (1, 101), (2, 101), (1, 100)]
     check_orders(lab, [14, 14, 0, -20], 3, plan)
@@ -313,7 +313,7 @@ def test_wrong_use(lab, wrong):
 
 
 @pytest.mark.exercise("4.4", points=1, once=True)
-def test_loan_without_a_change(lab):
+def test_donor_of_equal_priority(lab):
     """A waiting task of equal priority: it changes nothing, and the owner's place in its queue
     stays."""
     found: list[int] = []
@@ -360,7 +360,7 @@ def lock_and_say(mutex: int, found: list[int]) -> Callable[[int], Played]:
 
 
 @pytest.mark.exercise("4.4", points=1, once=True)
-def test_woken_in_vain(lab):
+def test_spurious_wake_up(lab):
     """A task that waits for a mutex: signals do not wake it, and after a wake-up by anyone but the
     owner it sleeps again."""
     found: list[int] = []

@@ -34,7 +34,7 @@ def pids(play: Play, now: dict[str, int]) -> tuple[int, int]:
 
 
 @pytest.mark.exercise("4.1", points=2)
-def test_idle_task_competes_with_nobody(lab):
+def test_idle_task(lab):
     """The idle task: it never runs while a thread is runnable, and it runs when all sleep."""
     busy: list[int] = []
     asleep: list[int] = []
@@ -338,7 +338,7 @@ def test_creation_is_not_interrupted(lab):
 
 
 @pytest.mark.exercise("4.1", points=2, once=True)
-def test_price(lab):
+def test_cost(lab):
     """The cost of a yield, and of the switch itself: bounded, from task_load in one thread to the
     return of yield in the other."""
     with played(lab) as play:

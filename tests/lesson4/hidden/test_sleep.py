@@ -179,7 +179,7 @@ def check_late(what: str, microseconds: float) -> None:
 
 
 @pytest.mark.exercise("4.3", points=1, once=True)
-def test_nothing_to_sleep(lab):
+def test_sleeps_of_no_time(lab):
     """msleep(0), and deadlines that have passed: no switch, and nothing left in the queue."""
     with played(lab) as play:
         others: list[int] = []
@@ -219,7 +219,7 @@ def test_long_sleeps(lab):
 
 
 @pytest.mark.exercise("4.3", points=1)
-def test_stubborn_sleeper(lab):
+def test_sleep_lasts_to_its_end(lab):
     """msleep: it lasts to its end, whatever wakes the task and whatever signal is pending."""
     late: list[float] = []
     with played(lab) as play:

@@ -125,7 +125,7 @@ def test_first_steps(lab):
 
 
 @pytest.mark.exercise("4.1", points=2, once=True)
-def test_thousands_of_lives(lab):
+def test_thousands_of_threads(lab):
     """Thousands of threads that end by return and by kthread_exit: no task and no page is lost.
     They run functions of the kernel."""
     rounds, at_a_time = 250, 8
@@ -149,7 +149,7 @@ def test_thousands_of_lives(lab):
 
 
 @pytest.mark.exercise("4.1", points=2, once=True)
-def test_new_thread_behind_the_end(lab):
+def test_new_thread_frees_the_ended_one(lab):
     """A thread that runs for the first time: it frees the ended thread before it."""
     counts: list[int] = []
     flags: list[int] = []

@@ -139,7 +139,7 @@ def test_wake_one_and_all(lab):
 
 
 @pytest.mark.exercise("4.3", points=1, once=True)
-def test_most_urgent_is_woken(lab):
+def test_highest_priority_is_woken(lab):
     """Several waiting tasks: the one of highest priority is woken, of equals the first."""
     nice = [10, 0, -20, 0, -10]
     found: list[int] = []
@@ -438,7 +438,7 @@ def test_sleepers_do_not_compete(lab):
 
 
 @pytest.mark.exercise("4.3", points=2, once=True)
-def test_woken_in_a_hurry(lab):
+def test_waking_a_higher_priority(lab):
     """Waking a task of higher priority where pre-emption is allowed: the switch comes at once."""
     found: list[int] = []
     with played(lab) as play:

@@ -174,7 +174,7 @@ def test_woken_waits_its_turn(lab):
 
 
 @pytest.mark.exercise("4.2", points=2, once=True)
-def test_before_ring_3(lab):
+def test_before_user_mode(lab):
     """Work that other work asks for: it is done, too, before user mode. The switch comes before
     signals, because task_load checks again which task has one."""
     mark = random.Random(lab.seed).getrandbits(31)

@@ -104,7 +104,7 @@ def test_zones_do_not_meet(lab):
 
 
 @pytest.mark.exercise("5.2", points=2)
-def test_buddy_that_is_none(lab):
+def test_block_without_a_free_buddy(lab):
     """A buddy that is in use, reserved, or free as a part of a smaller block: nothing merges."""
     at = DMA_END + 64
     with outside(lab, Zones) as run:
@@ -131,7 +131,7 @@ def test_buddy_that_is_none(lab):
 
 
 @pytest.mark.exercise("5.2", points=2)
-def test_order_of_an_earlier_life(lab):
+def test_stale_order(lab):
     """An old order in a page that is part of another block: it is ignored."""
     at = DMA_END + 128
     with outside(lab, Zones) as run:
@@ -311,7 +311,7 @@ def test_junk_of_large_blocks(lab):
 
 
 @pytest.mark.exercise("5.2", points=2)
-def test_price(lab):
+def test_cost(lab):
     """The cost: at most 40 instructions without a split or merge, however long the list, and a
     bounded number for each split and merge."""
     with outside(lab, Zones) as run:

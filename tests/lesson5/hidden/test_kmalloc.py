@@ -222,7 +222,7 @@ def test_quarantine(lab):
 
 
 @pytest.mark.exercise("5.5", points=3)
-def test_what_is_no_object(lab):
+def test_not_an_object(lab):
     """kfree of an address that is not an object: kfree's own panic, not a page fault."""
     with checked(lab) as run:
         small, large = run.kmalloc(100), run.kmalloc(9000)

@@ -61,7 +61,7 @@ def test_parts_of_frames(lab):
 
 
 @pytest.mark.exercise("5.1", points=2)
-def test_border_of_the_zones(lab):
+def test_limit_of_the_zones(lab):
     """Ranges at 16 MiB, across it and one frame from it: each frame is in the right zone, also in a
     machine that ends below."""
     with outside(lab, Arrays) as run:
@@ -74,7 +74,7 @@ def test_border_of_the_zones(lab):
 
 
 @pytest.mark.exercise("5.1", points=2)
-def test_memory_that_is_none(lab):
+def test_unusable_memory(lab):
     """Holes and unusable memory, between ranges and at the end: their frames are not free."""
     ranges = [
         Range(0, 640 * KIB),

@@ -321,7 +321,7 @@ def mean_cost(run: Areas, name: str, calls: Sequence[tuple[int, int]]) -> float:
 
 
 @pytest.mark.exercise("6.2", points=2)
-def test_price(lab):
+def test_cost(lab):
     """The cost of a search among 600 areas: bounded by the tree's depth, whatever their sizes."""
     with outside(lab, Areas, START) as run:
         space = begin(run)

@@ -332,7 +332,7 @@ def test_the_only_page_is_held(lab):
 
 
 @pytest.mark.exercise("6.4", points=1, once=True)
-def test_another_task_shows_another_page(lab):
+def test_another_task_maps_another_page(lab):
     """Another task maps and writes a page while the object is asked: its page stays mapped."""
     at = BASE + 12 * PAGE
     with outside(lab, Faults, START) as run:

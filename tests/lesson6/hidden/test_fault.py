@@ -458,7 +458,7 @@ def test_around_what_is_there(lab):
 
 
 @pytest.mark.exercise("6.3", points=2, once=True)
-def test_the_kernels_own(lab):
+def test_the_kernels_own_copies(lab):
     """Faults of the kernel's own copies: handled like the program's. In a hole the copy ends."""
     with outside(lab, Faults, START) as run:
         space = run.begin()

@@ -73,7 +73,7 @@ def test_families_and_files(lab, number):
 
 
 @pytest.mark.exercise("6.5", points=2, gate=True)
-def test_two_who_read_the_same_page(lab):
+def test_two_tasks_read_one_page(lab):
     """Two tasks that read the same page: it is in the tree once, with what one of them has written
     meanwhile."""
     with spaces(lab) as world:

@@ -238,7 +238,7 @@ def test_one_entry_left(lab):
 
 @pytest.mark.exercise("6.1", points=2, once=True)
 @pytest.mark.parametrize("pages", [1, 70])
-def test_forgotten_before_release(lab, pages):
+def test_tlb_before_release(lab, pages):
     """The release of a page: the TLB is flushed before, and it is released once, by the last entry
     that maps it."""
     start = 0x41234000 - Random(lab.seed).randrange(pages) * PAGE
@@ -338,7 +338,7 @@ def test_protection_is_at_once(lab):
 
 
 @pytest.mark.exercise("6.1", points=1, once=True)
-def test_all_are_forgotten(lab):
+def test_tlb_of_several_pages(lab):
     """Several pages unmapped at once: the TLB has none of them."""
     start = 0x4A3FD000
     with outside(lab, Spaces, START) as run:
@@ -468,7 +468,7 @@ def test_all_of_it(lab):
 
 
 @pytest.mark.exercise("6.1", points=2)
-def test_price(lab):
+def test_cost(lab):
     """Ranges of 3 GiB with two pages: the cost is that of the tables."""
     with outside(lab, Spaces, START) as run:
         space, copy = run.empty_space(), run.empty_space()

@@ -180,7 +180,7 @@ def test_against_a_model(lab, number):
 
 
 @pytest.mark.exercise("6.6", points=1, once=True)
-def test_two_looks_at_most(lab):
+def test_at_most_two_checks(lab):
     """Three pages of which one can go: the others are checked at most twice."""
     with spaces(lab) as world:
         shown(world, 2, READ)
@@ -198,7 +198,7 @@ def test_two_looks_at_most(lab):
 
 
 @pytest.mark.exercise("6.6", points=2, gate=True)
-def test_two_programs_show_a_page(lab):
+def test_two_programs_map_a_page(lab):
     """A page that two programs map: an access by either keeps it, and reclaim unmaps it from
     both."""
     with spaces(lab) as world:

@@ -201,7 +201,7 @@ def test_wrong_numbers_of_64bit(lab):
 
 
 @pytest.mark.exercise("S10", points=1, host=True)
-def test_what_is_no_file_system(lab):
+def test_not_a_file_system(lab):
     """Zeros, random bytes and drives that end too early: refused."""
     noise = Random(lab.seed).randbytes(8192)
     refused(lab, "zeros", Image(1 << 20, {}))

@@ -130,7 +130,7 @@ def test_a_gap_that_is_filled(lab, length, area):
 
 @pytest.mark.exercise("S9", points=2, host=True)
 @pytest.mark.parametrize("left", [0, 1, 3])
-def test_older_logs(lab, left):
+def test_stale_logs(lab, left):
     """An older log in both areas: what is after the new one's end is ignored."""
     drive = Drive(bytearray(DISK))
     client = Client(drive, Random(lab.seed))

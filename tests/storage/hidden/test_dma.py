@@ -74,7 +74,7 @@ def test_every_mode(lab, mode):
 
 
 @pytest.mark.exercise("S2", points=2, host=True)
-def test_borders_of_64_kib(lab):
+def test_limits_of_64_kib(lab):
     """Buffers across, up to and of exactly 64 KiB: no entry of the table crosses a multiple of 64
     KiB."""
     to_border = 65536 - FIRST
@@ -165,7 +165,7 @@ def test_interrupt_before_the_sleep(lab, mode):
 
 @pytest.mark.exercise("S2", points=1, host=True)
 @pytest.mark.parametrize("mode", SLEEPING)
-def test_interrupt_of_nobody(lab, mode):
+def test_stray_interrupt(lab, mode):
     """An interrupt while the drive is still busy: it is not taken for the answer."""
     with drives(lab) as ata:
         ata.add("hda", 9000, "lmd")

@@ -39,7 +39,7 @@ def test_few_buffers(lab, tmp_path, buffers):
 
 
 @pytest.mark.exercise("S4", points=1, host=True)
-def test_crumbs(lab, tmp_path):
+def test_single_free_blocks(lab, tmp_path):
     """Free space in single blocks only, with six buffers: every group is searched, and its bitmap
     released."""
     options = KINDS["ext4-small-groups"].replace("-O ", "-O ^has_journal,")
