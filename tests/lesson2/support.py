@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,11 +64,12 @@ def recorded_traps(text: str) -> Iterator[Trap]:
         )
 
 
-def run_recorded(lab: Lab, script: str, **fields: object):
-    """Runs a script; returns the result, and the traps that QEMU has seen since the power-on."""
+def run_recorded(lab: Lab, script: str, extra: Sequence[str] = (), **fields: object):
+    """Runs a script; returns the result, and the traps that QEMU has seen since the power-on.
+    extra: more of QEMU's options."""
     log = lab.scratch / "interrupts"
     log.unlink(missing_ok=True)
-    result = lab.run(script, extra=("-d", "int", "-D", str(log)), **fields)
+    result = lab.run(script, extra=(*extra, "-d", "int", "-D", str(log)), **fields)
     text = log.read_text(errors="replace") if log.exists() else ""
     return result, list(recorded_traps(text))
 
