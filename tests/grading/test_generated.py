@@ -124,6 +124,12 @@ def test_code_is_compared_without_what_a_debugger_reads(path, old, new, same, le
     assert (None if changed is None else changed == reference) is same
 
 
+def test_a_header_is_compared_by_what_includes_it():
+    """Of the C library: what its functions become is there."""
+    assert "user/libc/file.c" in generated.users_of("user/libc/syscall.h")
+    assert generated.users_of("user/libc/nothing.h") == []
+
+
 @pytest.fixture
 def lesson_one(build):
     """Trees to compile in are made of it."""

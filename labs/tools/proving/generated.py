@@ -19,7 +19,7 @@ import random
 import re
 import tempfile
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from functools import cache
@@ -196,37 +196,51 @@ def code(exercise: Exercise, files: Mapping[str, bytes]) -> object:
     """What is made of one changed file of an exercise, without what only a debugger reads; None
     where the build refuses it."""
     ((path, _),) = files.items()
+    if path.startswith("user/") and path.endswith(".h"):
+        users = {each: (ROOT / each).read_bytes() for each in users_of(path)}
+        return object_code(exercise, files | users, list(users))
     if path.endswith(".c") or (path.endswith(".asm") and path != "boot/mbr.asm"):
-        return object_code(exercise, path, files)
-    return image_code(exercise, path, files)
+        return object_code(exercise, files, [path])
+    return image_code(exercise, files)
 
 
-def object_code(exercise: Exercise, path: str, files: Mapping[str, bytes]) -> object:
-    """That of a file that becomes an object by itself."""
-    own = path.removeprefix("user/")
-    target = f"build/objects/{path}.o" if own == path else f"build/user/objects/{own}.o"
+def users_of(header: str) -> list[str]:
+    """The files of the C library that include a header of it."""
+    line = f'#include "{header}"'
+    libc = sorted(path for path in (ROOT / "user/libc").glob("*.c") if line in path.read_text())
+    return [str(path.relative_to(ROOT)) for path in libc]
+
+
+def object_code(exercise: Exercise, files: Mapping[str, bytes], paths: Sequence[str]) -> object:
+    """That of the objects that are made of `paths`."""
+    targets = [target_of(path) for path in paths]
     with compile_tree(files) as tree:
-        return essence((tree / target).read_bytes()) if built(exercise, tree, target) else None
+        if not built(exercise, tree, *targets):
+            return None
+        return tuple(essence((tree / target).read_bytes()) for target in targets)
 
 
-def image_code(exercise: Exercise, path: str, files: Mapping[str, bytes]) -> object:
-    """That of a header, a linker script or a boot sector: all that it is part of."""
+def target_of(path: str) -> str:
+    """The object of a source."""
+    own = path.removeprefix("user/")
+    return f"build/objects/{path}.o" if own == path else f"build/user/objects/{own}.o"
+
+
+def image_code(exercise: Exercise, files: Mapping[str, bytes]) -> object:
+    """That of a linker script, a boot sector or what assembly includes: the kernel and its disk."""
     with tempfile.TemporaryDirectory(prefix="generated-") as folder:
         tree = Path(folder, "tree")
         open_tree(exercise.lesson, dict(files), tree)
-        is_user = path.startswith("user/")
-        if not built(exercise, tree, "user-programs" if is_user else "image-disk"):
+        if not built(exercise, tree, "image-disk"):
             return None
-        if is_user:
-            return tuple(each.read_bytes() for each in sorted((tree / "build/user/bin").iterdir()))
         out = tree / output_directory(exercise.lesson)
         return (out / "boot.img").read_bytes(), essence((out / "kernel.elf").read_bytes())
 
 
-def built(exercise: Exercise, tree: Path, target: str) -> bool:
-    """Builds a target in a tree."""
-    command = ["make", "-s", f"LESSON={word_of(exercise.lesson)}", target]
-    return sandbox.run(command, tree, sandbox.BUILD, False).status == 0
+def built(exercise: Exercise, tree: Path, *targets: str) -> bool:
+    """Builds in a tree. In the box the toolchain is known, and need not be tried."""
+    command = ["make", "-s", f"LESSON={word_of(exercise.lesson)}", *targets]
+    return sandbox.run(command, tree, sandbox.BUILD).status == 0
 
 
 def essence(data: bytes) -> tuple:

@@ -192,9 +192,12 @@ def test_allowed_ports(lab):
 
 @pytest.mark.exercise("2.6", points=3, gate=True)
 def test_registers_on_entry(lab):
-    """Registers at the first instruction of user mode: none of the kernel's values, user segments
-    with RPL 3, interrupts enabled, IOPL 0."""
+    """Registers at the first instruction of user mode: none of the kernel's values, whatever the
+    caller of user_enter has left there, user segments with RPL 3, interrupts enabled, IOPL 0."""
+    left = dict.fromkeys(("eax", "ecx", "edx", "ebx", "esi", "edi"), 0xC0FFEE00 | lab.seed & 0xFF)
     with stopped_at(lab, "prompt", "probe nothing") as machine:
+        machine.run_to(machine.address("user_enter"))
+        machine.set(**left)
         machine.run_to(USER_BASE)
         registers, segments = machine.registers(), machine.segments()
     for name in GENERAL:
