@@ -26,6 +26,7 @@ CASES = (
     *("init has the most", "a leader has the most, and goes", "a leader has the most, and stays"),
     *("a child of vfork goes", "a zombie that was killed is there", "one is dying already"),
     *("there is only init", "the first one goes", "the last one goes", "one between others goes"),
+    "a small leader is dying already",
 )
 
 
@@ -149,6 +150,8 @@ def processes_of(case: str, random: Random) -> list[Candidate]:
         every.append(replace(one, is_dying=True))
     elif case == "one is dying already":
         every.append(replace(one, pages=random.randrange(1, 2 * most), is_dying=True))
+    elif case == "a small leader is dying already":
+        every.append(replace(one, pages=random.randrange(1, LEADER), is_dying=True, leads=True))
     elif case.startswith("a leader"):
         times = 10 if case.endswith("goes") else random.randrange(2, 7)
         every.append(replace(one, pages=times * most, leads=True))
@@ -180,6 +183,8 @@ def is_case(case: str, every: Sequence[Candidate], wanted: Candidate | None) -> 
         "a child of vfork goes": wanted is not None and wanted.space >= 0,
         "a zombie that was killed is there": any(e.is_dying for e in every) and wanted is not None,
         "one is dying already": any(e.is_dying and e.pages for e in every) and wanted is None,
+        "a small leader is dying already": wanted is None
+        and any(e.is_dying and e.leads and weight(e) == 0 for e in every),
         "there is only init": wanted is None and all(e.pid == INIT or not e.pages for e in every),
         "the first one goes": own == 0,
         "the last one goes": own == len(every) - 1,

@@ -190,17 +190,19 @@ def blocked_pipe(directory) -> tuple[int, int]:
 @pytest.mark.exercise("1.3", points=3)
 def test_port_that_is_never_ready(lab):
     """A serial port that never becomes ready: the character is dropped after exactly SEND_TRIES
-    checks of the port. It is not forced upon the port. When the port is ready again, a byte that it
-    has received does not matter."""
+    checks of the port, and so is each of the two of a newline. It is not forced upon the port. When
+    the port is ready again, a byte that it has received does not matter."""
     typed, ours = blocked_pipe(lab.scratch)
     line, trace = f"pipe,id=serial,path={lab.scratch / 'line'}", lab.scratch / "trace"
     extra = ("-trace", "serial_read", "-D", str(trace))
     with stopped(lab, "kmain", serial=(line,), extra=extra) as guest:
         guest.call("serial_initialize")
         guest.call("printk", guest.text("ABCDE"))
-        before = trace.stat().st_size
-        guest.call("printk", guest.text("F"))
-        looks = len(LOOK.findall(trace.read_bytes()[before:]))
+        looks = []
+        for text in ("F", "\n"):
+            before = trace.stat().st_size
+            guest.call("printk", guest.text(text))
+            looks.append(len(LOOK.findall(trace.read_bytes()[before:])))
         os.read(ours, PIPE_SIZE)
         arrived = taken(ours, 2)
         os.write(typed, b"x")
@@ -210,8 +212,11 @@ def test_port_that_is_never_ready(lab):
         arrived += taken(ours, 7)
     os.close(typed)
     os.close(ours)
-    assert abs(looks - TRIES) <= 1, (
-        f"the port is not ready, and is given up after {looks} looks at it, not {TRIES}"
+    assert abs(looks[0] - TRIES) <= 1, (
+        f"the port is not ready, and is given up after {looks[0]} looks at it, not {TRIES}"
+    )
+    assert abs(looks[1] - 2 * TRIES) <= 2, (
+        f"a newline and its carriage return get {looks[1]} looks together, not {2 * TRIES}"
     )
     assert arrived == b"ABready\r\n", (
         f"the port was ready for A and B, and then again after F; {arrived!r} came out"

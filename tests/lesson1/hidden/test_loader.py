@@ -420,8 +420,8 @@ def test_other_areas(lab):
 
 @pytest.mark.exercise("1.4", points=1, host=True)
 def test_overlap(lab):
-    """Two segments that share a byte, in any order: they are refused. Adjacent segments are
-    allowed."""
+    """Two segments that share a byte, or of which one contains the other, in any order: they are
+    refused. Adjacent segments are allowed."""
     random = Random(lab.seed)
     good = sample(random)
     first, second = good.segments
@@ -429,6 +429,8 @@ def test_overlap(lab):
     moved = [replace(second, address=at) for at in (first.address, ends[0] - 1, first.address + 9)]
     pairs = [(first, other) for other in moved]
     pairs.append((replace(first, address=ends[1] - 1), second))
+    inner = replace(first, address=first.address + PAGE)
+    pairs.append((inner, replace(second, address=inner.address - 9, memory=2 * PAGE)))
     pairs += [(right, left) for left, right in pairs]
     entered = [replace(good, segments=p, entry=p[0].address) for p in pairs]
     apart = replace(second, address=AREA + 0x2000)

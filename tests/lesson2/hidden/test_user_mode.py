@@ -233,6 +233,20 @@ def test_task_state(lab):
     assert access == 0x8B, f"the task's descriptor has access byte {access:#x}: it is not busy"
 
 
+@pytest.mark.exercise("2.6", points=1, once=True)
+def test_no_port_is_left(lab):
+    """task_state_initialize, called again: ports that were allowed before are forbidden."""
+    seeded = random.Random(lab.seed)
+    with stopped_at(lab, "prompt") as machine:
+        for port in (0, IO_PORTS - 1, *(seeded.randrange(IO_PORTS) for _ in range(3))):
+            machine.call("task_state_allow_port", port)
+        machine.call("task_state_initialize")
+        state = machine.address("kernel_task")
+        io_map = int.from_bytes(machine.read(state + STATE_IO_MAP, 2), "little")
+        found = machine.read(state + io_map, IO_PORTS // 8)
+    assert set(found) == {0xFF}, "ports are still allowed when the map has been made again"
+
+
 @pytest.mark.exercise("2.6", points=2)
 def test_stack_of_the_trap(lab):
     """The kernel stack of a trap from user mode: it begins right below what user_enter has saved,

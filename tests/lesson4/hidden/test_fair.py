@@ -265,9 +265,9 @@ def test_half_a_tick(lab):
     tick."""
     little = random.Random(lab.seed).randrange(HALF_A_TICK // 8)
     had = (little, HALF_A_TICK // 2 + little, HALF_A_TICK - 1, HALF_A_TICK, HALF_A_TICK + 1)
-    steps = [(JOIN, 0, 0)]
+    steps: list[Step] = []
     for number, stamps in enumerate(had, 1):
-        steps += [(JOIN, number, 0), (CHARGE, number, stamps), (PREEMPTS, 0, number)]
+        steps += [(JOIN, 0, 0), (JOIN, number, 0), (CHARGE, number, stamps), (PREEMPTS, 0, number)]
         steps += [(PREEMPTS, number, 0)]
     check_steps(lab, steps, 1 << 33)
 

@@ -70,6 +70,22 @@ def test_gaming(lab):
     assert second > first
 
 
+@pytest.mark.exercise("4.4", points=1, once=True)
+def test_one_level_at_a_time(lab):
+    """A task that used many allotments at once: it drops one level, and gets a whole allotment
+    there."""
+    found = []
+    for nice in (-20, 0, 10):
+        steps = [(JOIN, 0, nice), (LEVEL, 0, 0), (CHARGE, 0, 20 * STAMPS), (LEVEL, 0, 0)]
+        steps += [(CHARGE, 0, STAMPS), (LEVEL, 0, 0)]
+        levels = class_answers(lab, steps)
+        found.append((levels[3] - levels[1], levels[5] - levels[3]))
+    assert found == [(1, 0)] * 3, (
+        f"levels that a task drops, after ten times its allotment and then half of the new one: "
+        f"{found}, from niceness -20, 0 and 10"
+    )
+
+
 @pytest.mark.exercise("4.4", points=2, once=True)
 def test_lowest_level(lab):
     """Level 7 is the lowest: turns end there as well."""

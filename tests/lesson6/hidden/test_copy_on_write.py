@@ -200,7 +200,10 @@ def test_private_pages_of_a_file(lab):
         )
         world.unpin()
         assert world.fork(CHILD, GRANDCHILD)
+        frame = world.entry(GRANDCHILD, BASE).frame
         world.end(CHILD, PARENT)
+        assert world.write(GRANDCHILD, BASE, 21)
+        assert world.entry(GRANDCHILD, BASE).frame == frame, "a copy of its own is copied"
         words = [world.read(GRANDCHILD, BASE + page * PAGE) for page in range(4)]
         assert words == [21, 22, 13, 14], f"the grandchild finds {words}"
         assert [world.in_file(0, page) for page in range(4)] == [11, 12, 13, 14]

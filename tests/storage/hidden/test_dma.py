@@ -121,6 +121,19 @@ def test_memory_that_dma_does_not_reach(lab, pieces):
 
 
 @pytest.mark.exercise("S2", points=1, host=True)
+@pytest.mark.parametrize("pieces", ["1b", "2,1b,2"])
+def test_end_of_the_direct_map(lab, pieces):
+    """A buffer that ends where the direct map ends: DMA reaches it."""
+    count = sum(int(each.rstrip("b")) for each in pieces.split(","))
+    with drives(lab) as ata:
+        ata.add("hda", 9000, "lmd")
+        ata.start("dma-interrupt")
+        step = ata.read("hda", 80, pieces)
+        step.require_read("hda", 80, count)
+        step.require_commands(READ_DMA)
+
+
+@pytest.mark.exercise("S2", points=1, host=True)
 def test_drive_without_dma(lab):
     """A drive without DMA: it uses PIO, the other one on its channel DMA."""
     with drives(lab) as ata:
@@ -177,6 +190,23 @@ def test_stray_interrupt(lab, mode):
             step.require_commands(READ_DMA if mode in DMA else READ_BLOCKS)
             require_no_loss(step)
             ata.read("hda", lba + 100, 20).require_read("hda", lba + 100, 20)
+
+
+@pytest.mark.exercise("S2", points=1, host=True)
+@pytest.mark.parametrize("mode", SLEEPING)
+def test_interrupts_of_nobody_for_ever(lab, mode):
+    """Stray interrupts while the drive is busy: the timeout does not begin again."""
+    with drives(lab) as ata:
+        ata.add("hda", 9000, "lmd")
+        ata.start(mode)
+        ata.set("strays", 0, 1_000_000)
+        ata.set("late", 0, 20_000_000)
+        step = ata.read("hda", 500, 1)
+        step.require_read("hda", 500, 1)
+        step.require("it is not told that the drive stays busy", lambda s: "busy" in str(s.said))
+        require_no_loss(step)
+        ata.set("strays", 0, 0)
+        ata.read("hda", 600, 20).require_read("hda", 600, 20)
 
 
 @pytest.mark.exercise("S2", points=1, host=True)

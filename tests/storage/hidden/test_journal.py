@@ -89,14 +89,16 @@ def test_power_cuts_of_commits(journals: Journals, kind: str) -> None:
 
 @pytest.mark.exercise("S5", points=1, host=True)
 def test_a_drive_that_fails(journals: Journals) -> None:
-    """A drive that fails at any request: the caller gets the error, and nothing is written after
-    it."""
+    """A drive that fails at any request: its error is returned, and nothing is written after it."""
     commands = ["begin 3", "change 1 5", "change 2 7", "end", "commit"]
     disk = empty_disk(LAYOUT)
     (whole,) = journals.ask([(disk, LAYOUT, [*commands, "close"])])
     assert whole.error("commit") == whole.error("close") == 0
     written = next(each.writes for each in whole.answers if each.command == "commit")
     check_kept("after a commit", disk, LAYOUT, whole.writes[:written], {1: 5, 2: 7})
+    revokes = ["begin 4", f"revoke {LAYOUT.blocks + 50} 1", "end", "commit"]
+    (more,) = journals.ask([(disk, LAYOUT, [*commands, *revokes])])
+    check_kept("after a commit that only revokes", disk, LAYOUT, more.writes, {1: 5, 2: 7})
     reads = 2  # of the blocks that are changed
     assert not whole.writes[-1].data, "what the journal writes last when it is closed is not safe"
     cases = [

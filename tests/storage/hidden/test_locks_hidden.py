@@ -214,8 +214,10 @@ def test_no_bast_is_sent_twice(lab):
 
 @pytest.mark.exercise("S7", points=1, host=True)
 def test_what_is_refused(lab):
-    """Refused calls: lowering to a level that is not lower, a second request while one waits."""
+    """Refused calls: a level that does not exist, lowering to a level that is not lower, a second
+    request while one waits."""
     lines = {
+        f"request 3 {EX + 1}": EINVAL,
         f"request 0 {NL}": EINVAL, f"request 0 {PR}": 0, f"request 0 {PR} ": EINVAL,
         f"lower 0 {PR}": EINVAL, f"lower 0 {EX}": EINVAL, f"request 1 {EX}": 0,
         f"request 1 {PR}": EBUSY, f"request 2 {PR}": 0, f"request 4 {PR}": 0,

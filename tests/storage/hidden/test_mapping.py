@@ -208,8 +208,8 @@ def test_damaged_trees(lab):
     """Damaged trees (loops, depths, ranges, blocks outside the disk, lengths): an error."""
     chance = Random(lab.seed)
     disk = Disk(1024, 60_000)
-    loop, leaf, high, wide, no_node, mixed, ring, ring_2, index = chance.sample(
-        range(100, 30_000), 9
+    loop, leaf, high, wide, no_node, mixed, ring, ring_2, index, far = chance.sample(
+        range(100, 30_000), 10
     )
     data, other = chance.sample(range(31_000, 59_000, 10), 2)
     disk.put(loop, node(1, [(10, 0, loop)]))
@@ -221,6 +221,7 @@ def test_damaged_trees(lab):
     disk.put(ring, node(1, [(10, 0, ring_2)]))
     disk.put(ring_2, node(1, [(10, 0, ring)]))
     disk.put(index, node(0, [(10, leaf, 1 << 16)]))  # read as an index it leads to the leaf
+    disk.put(far, node(0, [(10, 10, 59_991)]))
     cases = {
         "a loop of one node": (root(2, [(10, 0, loop)]), 12),
         "a loop of two nodes": (root(3, [(10, 0, ring)]), 12),
@@ -241,6 +242,7 @@ def test_damaged_trees(lab):
         "a child beyond 40 bits": (root(1, [(10, 0, (1 << 40) + leaf)]), 12),
         "an extent beyond 40 bits": (root(0, [(0, 10, (1 << 40) + 100)]), 3),
         "an extent that ends outside the disk": (root(0, [(0, 10, 59_991)]), 0),
+        "an extent of a leaf that ends outside the disk": (root(1, [(10, 0, far)]), 12),
         "an extent beyond 32 bits": (root(0, [(0, 10, (1 << 32) + 100)]), 3),
         "an extent in the superblock": (root(0, [(0, 10, 0)]), 3),
         "an extent of length 0": (root(0, [(0, 0, data)]), 0),

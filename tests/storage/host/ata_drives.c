@@ -140,6 +140,19 @@ static void discard(struct drive *drive, const uint8_t *ranges, uint32_t bytes)
 	}
 }
 
+/* The kernel's data is below its direct map here. */
+static void move_entry(const struct drive *drive, uint32_t address, uint8_t *data, uint32_t size)
+{
+	bool is_own = drive->is_ranges || address - ARENA_AT >= ARENA_BYTES;
+	enum memory memory = is_own ? OWN : ARENA;
+	uint32_t offset = is_own ? address + KERNEL_AT : address - ARENA_AT;
+
+	if (drive->is_write)
+		memory_get(memory, offset, data, size);
+	else
+		memory_put(memory, offset, data, size);
+}
+
 /* An entry of the bus master's table after another, until all sectors are there. */
 static bool move_all(struct channel *channel, struct drive *drive)
 {
@@ -172,12 +185,7 @@ static bool move_all(struct channel *channel, struct drive *drive)
 		}
 		if (size > bytes - done)
 			size = bytes - done;
-		if (drive->is_ranges) /* the kernel's data is below its direct map here */
-			memory_get(OWN, address + 0xc0000000u, data + done, size);
-		else if (drive->is_write)
-			memory_get(ARENA, address - ARENA_AT, data + done, size);
-		else
-			memory_put(ARENA, address - ARENA_AT, data + done, size);
+		move_entry(drive, address, data + done, size);
 		done += size;
 		table += 8;
 		if ((entry[1] & 0x80000000u) && done < bytes)
@@ -254,8 +262,23 @@ static void proceed(struct channel *channel, struct drive *drive)
 		interrupt(channel);
 }
 
+static bool is_working(const struct channel *channel)
+{
+	return channel->drives[0].is_moving || channel->drives[1].is_moving;
+}
+
+static void step_strays(struct channel *channel)
+{
+	if (!channel->strays || channel->stray_at > now)
+		return;
+	channel->stray_at = now + channel->strays;
+	channel->is_pending |= is_working(channel);
+}
+
 void drives_step(void)
 {
+	for (unsigned i = 0; i < CHANNELS; i++)
+		step_strays(&channels_of_model[i]);
 	for (unsigned i = 0; i < 2 * CHANNELS; i++) {
 		struct channel *channel = &channels_of_model[i / 2];
 		struct drive *drive = &channel->drives[i % 2];
@@ -269,6 +292,12 @@ uint64_t drives_next(void)
 {
 	uint64_t next = UINT64_MAX;
 
+	for (unsigned i = 0; i < CHANNELS; i++) {
+		struct channel *channel = &channels_of_model[i];
+
+		if (channel->strays && is_working(channel) && channel->stray_at < next)
+			next = channel->stray_at;
+	}
 	for (unsigned i = 0; i < 2 * CHANNELS; i++) {
 		struct drive *drive = &channels_of_model[i / 2].drives[i % 2];
 

@@ -54,10 +54,11 @@ struct channel {
 	uint8_t control;
 	bool is_interrupting, is_pending; /* the drive's wire; the interrupt controller's bit */
 	bool is_gone;
-	bool is_asked; /* a drive has got a command since the bus master was stopped */
-	unsigned lose; /* this many interrupts get lost */
-	bool fault;    /* the next DMA fails */
-	bool stray;    /* an interrupt of nobody comes with the next command */
+	bool is_asked;		   /* a drive has got a command since the bus master was stopped */
+	unsigned lose;		   /* this many interrupts get lost */
+	bool fault;		   /* the next DMA fails */
+	bool stray;		   /* an interrupt of nobody comes with the next command */
+	uint64_t strays, stray_at; /* so does one each so many ns, while a drive works; 0: none */
 	uint8_t master_command, master_status;
 	uint32_t master_table;
 	unsigned resets;

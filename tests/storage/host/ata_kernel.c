@@ -109,9 +109,10 @@ void memory_put(enum memory memory, uint32_t offset, const void *bytes, uint32_t
 
 bool memory_has(uint32_t physical, uint32_t bytes)
 {
-	uint32_t offset = physical - ARENA_AT;
+	uint32_t offset = physical - ARENA_AT, border = physical + KERNEL_AT - BORDER_AT;
 
-	return offset < ARENA_BYTES && bytes <= ARENA_BYTES - offset;
+	return (offset < ARENA_BYTES && bytes <= ARENA_BYTES - offset) ||
+	       (border < LAST_BYTES && bytes <= LAST_BYTES - border);
 }
 
 /* ---- time ---- */

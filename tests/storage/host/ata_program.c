@@ -225,6 +225,8 @@ static bool prepare(const char *what, char **words, unsigned number, uint64_t lb
 		channel->lose = lba;
 	} else if (!strcmp(what, "stray")) {
 		channel->stray = true;
+	} else if (!strcmp(what, "strays")) {
+		channel->strays = lba * 1000;
 	} else if (!strcmp(what, "fault")) {
 		channel->fault = true;
 	} else {

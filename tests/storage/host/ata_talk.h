@@ -23,6 +23,8 @@
 #define ELSEWHERE_SECTORS 16u	       /* memory that DMA does not reach */
 #define BORDER_AT	  0xf7fffe00u  /* a sector before the direct map ends, and more behind */
 #define BORDER_BYTES	  8192u	       /* of the pages there */
+#define LAST_BYTES	  512u	       /* of them are in the direct map */
+#define KERNEL_AT	  0xc0000000u  /* where the direct map begins */
 #define TALK_MOST	  (1u << 20)   /* bytes after a message */
 
 enum talk {
