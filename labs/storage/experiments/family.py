@@ -33,6 +33,10 @@ ALL = {
     25: "x25_trace",
     26: "x26_ahead",
     27: "x27_snapshot",
+    29: "x29_groups",
+    30: "x30_direct",
+    33: "x33_objects",
+    35: "x35_beside",
     36: "x36_queue",
 }
 
