@@ -17,6 +17,7 @@ from typing import NamedTuple
 from tests.storage.drive import SECTOR, Write
 
 MAGIC = 0xC03B3998
+OTHER_MAGIC = {"no magic": bytes(4), "high magic": b"\xff\xff\xff\xff"}
 DESCRIPTOR, COMMIT, SUPER, REVOKE = 1, 2, 4, 5
 ESCAPED, SAME_UUID, LAST = 1, 2, 8
 HAS_REVOKE, HAS_64BIT, HAS_CHECKSUMS, HAS_FAST = 0x1, 0x2, 0x10, 0x20
@@ -108,10 +109,10 @@ def contents(number: int, size: int = 1024) -> bytes:
 @dataclass(frozen=True)
 class Transaction:
     """Blocks with their new contents, and revoked blocks. `damage`: what is wrong with it in the
-    log: "copy", "descriptor", "commit" (a checksum), "no checksum", "no magic", "no commit". kind:
-    of a block that it has before its commit block, and that no transaction should have; damage
-    "copies": a tag is in it, and a copy follows. skipped: how many numbers are missing before its
-    own."""
+    log: "copy", "descriptor", "commit" (a checksum), "no checksum", "no magic", "high magic" (more
+    than the journal's), "no commit". kind: of a block that it has before its commit block, and that
+    no transaction should have; damage "copies": a tag is in it, and a copy follows. skipped: how
+    many numbers are missing before its own."""
 
     blocks: dict[int, bytes]
     revoked: tuple[int, ...] = ()
@@ -178,8 +179,8 @@ def transaction_blocks(layout: Layout, each: Transaction, sequence: int) -> list
         blocks[-1] = blocks[-1][:100] + b"torn" + blocks[-1][104:]
     elif each.damage == "descriptor":
         blocks[place] = blocks[place][:900] + b"torn" + blocks[place][904:]
-    elif each.damage == "no magic":
-        commit = sealed(layout, (bytes(4) + header(COMMIT, sequence)[4:]), 16)
+    elif each.damage in OTHER_MAGIC:
+        commit = sealed(layout, OTHER_MAGIC[each.damage] + header(COMMIT, sequence)[4:], 16)
     elif each.damage == "commit":
         commit = commit[:600] + b"torn" + commit[604:]
     if each.kind is not None:

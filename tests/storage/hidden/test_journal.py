@@ -348,6 +348,7 @@ def test_torn_transactions(journals: Journals) -> None:
         journals.log(words, LAYOUTS["plain"], one, other, Transaction(new(2021)))
         for words, other in (
             ("a commit block without the magic", Transaction(new(2011), damage="no magic")),
+            ("a commit block whose magic is too high", Transaction(new(2011), damage="high magic")),
             ("a transaction whose number is too high by 1", Transaction(new(2011), skipped=1)),
         )
     ]
