@@ -170,11 +170,13 @@ def tables(data: Data) -> Sequence[Table]:
     rows = [(f"{r['layout']}, {r['terabytes']} TB", *r["passes"], sum(r["passes"]) / 60)
             for r in data["rows"]]  # fmt: skip
     memory = [(f"{t} TB", data["bitmap"][str(t)]) for t in TERABYTES]
+    memory.append(("2 TB: extents to compare", data["references"]))
     walks = [(row["way"], *(row[tree] for tree in fsck_trees.LEAVES), walk(data, row["way"]))
              for row in data["trees"]]  # fmt: skip
     return [("Seconds by pass", ["", *PASSES, "minutes"], rows),
             ("Walks of trees, 2 TB, seconds by tree", ["", *fsck_trees.LEAVES, "minutes"], walks),
-            ("Memory for one bitmap of all blocks", ["", "MiB"], memory)]  # fmt: skip
+            ("Memory for one bitmap of all blocks; for the extents of a tree", ["", "MiB"],
+             memory)]  # fmt: skip
 
 
 def sentences(data: Data) -> tuple[str, str, str]:

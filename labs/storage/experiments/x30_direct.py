@@ -213,8 +213,8 @@ def sentences(data: Data) -> tuple[str, str, str]:
         f" writes a second on {DRIVES} drives, and {free['writes']:.0f} without it,"
         f" {result(data):.1f} times as many; a read takes {free['read_p50']:.0f} ms in the median"
         f" instead of {direct['read_p50']:.0f}.",
-        f"Buffered writers make {buffered['writes']:.0f} writes a second, because most only copy;"
-        " one that must write back has the lock meanwhile, so one of 100 reads takes"
+        f"Buffered writers make {buffered['writes']:.0f} writes a second; one that must write"
+        " back has the lock meanwhile, so one of 100 reads takes"
         f" {buffered['read_p99']:.0f} ms or more, although half of the records are in memory:"
         f" without a lock for readers it is {cached['read_p99']:.0f} ms.",
         f"The price is the order: without the lock {free['torn']} direct reads had halves of two"
