@@ -43,6 +43,37 @@ SECTOR_BYTES = 512
 
 
 @dataclass(frozen=True)
+class CacheParameters:
+    """A drive's memory, under [cache]: drive_cache.py says what it does."""
+
+    write_megabytes: int
+    segments: int
+    segment_sectors: int
+    destage_sectors: int
+    interface_bytes_per_us: float
+
+
+ORDERS = ("fifo", "c-look", "satf")
+MOST_DEPTH = 32
+
+
+@dataclass(frozen=True)
+class QueueParameters:
+    """How many requests a drive has at a time, 1 to 32, and which it takes next: under [queue];
+    queue_model.py explains the orders. Raises ValueError for others."""
+
+    depth: int
+    order: str
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.depth <= MOST_DEPTH or self.order not in ORDERS:
+            raise ValueError(
+                f"a queue has a depth of 1 to {MOST_DEPTH} and one of the orders"
+                f" {', '.join(ORDERS)}, not {self.depth} and {self.order}"
+            )
+
+
+@dataclass(frozen=True)
 class DiskParameters:
     """What a file of models/ says of a disk with an arm; the comments there explain the fields."""
 
@@ -60,6 +91,8 @@ class DiskParameters:
     seek_knee: float
     command_overhead_ms: float
     host_turnaround_ms: float
+    cache: CacheParameters
+    queue: QueueParameters
 
     @property
     def revolution_ms(self) -> float:
@@ -98,6 +131,9 @@ def parameters(name: str) -> Parameters:
     if name not in names():
         raise ValueError(f"there is no drive {name}; there are {', '.join(names())}")
     values: dict[str, Any] = tomllib.loads((MODELS / f"{name}.toml").read_text())
+    for key, parts in (("cache", CacheParameters), ("queue", QueueParameters)):
+        if key in values:
+            values[key] = parts(**values[key])
     return KINDS[values.pop("kind")](**values)
 
 
@@ -264,6 +300,10 @@ class Disk:
         self._next_lba = lba + sectors
         return access
 
+    def flush(self, start_ms: float) -> Access:
+        """Nothing is held."""
+        return Access(0.0, 0.0, 0.0, 0.0)
+
     def access_ms(self, now_ms: float, lba: int) -> float:
         """How long it would be from now until this sector is under its head: seek and rotation. It
         changes nothing."""
@@ -325,6 +365,10 @@ class Flash:
         overhead_us += of.partial_erase_block_us * _is_partial(first, size, of.erase_block_bytes)
         return Access(0.0, 0.0, size / of.write_bytes_per_us / 1000, overhead_us / 1000)
 
+    def flush(self, start_ms: float) -> Access:
+        """Nothing is held."""
+        return Access(0.0, 0.0, 0.0, 0.0)
+
 
 def _is_partial(first: int, size: int, unit: int) -> bool:
     """Whether a write leaves some of a unit as it was."""
@@ -334,12 +378,23 @@ def _is_partial(first: int, size: int, unit: int) -> bool:
 Model = Disk | Flash
 
 
-def drive(name: str, sectors: int | None = None) -> Model:
-    """A new drive of models/, of its own size unless given. Raises ValueError."""
+CACHES = ("off", "read", "on")
+"""No memory; segments for reads (as after `hdparm -W0`); these and a cache for writes."""
+
+
+def drive(name: str, sectors: int | None = None, cache: str = "off") -> Model:
+    """A new drive of models/, of its own size unless given. cache: one of CACHES, which flash does
+    not heed. Raises ValueError."""
     of = parameters(name)
+    if cache not in CACHES:
+        raise ValueError(f"a cache is one of {', '.join(CACHES)}, not {cache}")
     if isinstance(of, FlashParameters):
         return Flash(of, sectors)
-    return Disk(sectors or of.sectors, of=of)
+    if cache == "off":
+        return Disk(sectors or of.sectors, of=of)
+    from labs.storage.drive_cache import CachedDisk  # which is made of what is here
+
+    return CachedDisk(sectors or of.sectors, of, holds_writes=cache == "on")
 
 
 @dataclass(frozen=True)
@@ -356,11 +411,10 @@ class Replay:
 
 
 def serve(model: Model, now_ms: float, request: Request) -> Access:
-    """One request, with the host's turnaround as overhead. A flush finds nothing to write: no model
-    has a cache."""
+    """One request, with the host's turnaround as overhead."""
     operation, lba, sectors = request
     if operation.startswith("f"):
-        access = Access(0.0, 0.0, 0.0, 0.0)
+        access = model.flush(now_ms)
     else:
         access = model.service(now_ms, lba, sectors, operation)
     return access._replace(overhead_ms=access.overhead_ms + model.of.host_turnaround_ms)

@@ -3,8 +3,8 @@
     nbdkit -f -U SOCKET python labs/storage/nbd_plugin.py image=FILE model=hdd5400 scale=0.1
 
 `scale` is the real time of a modelled millisecond: 1 is as slow as the drive, 0.1 ten times faster,
-0 does not wait at all and only keeps the account. `trace` names a file that gets a line for each
-request (disk_model.TRACE_COLUMNS).
+0 does not wait at all and only keeps the account. `cache` is off, read or on (disk_model.CACHES).
+`trace` names a file that gets a line for each request (disk_model.TRACE_COLUMNS).
 
     scale 0      a request begins when the one before has ended, as in disk_model.replay
     scale > 0    the same, and the answer comes when the model says; a request that comes later than
@@ -39,7 +39,7 @@ from labs.storage.disk_model import (
 
 API_VERSION = 2
 GRACE_SECONDS = 0.02
-SETTINGS = {"image": "", "model": "hdd5400", "scale": "0", "trace": ""}
+SETTINGS = {"image": "", "model": "hdd5400", "cache": "off", "scale": "0", "trace": ""}
 
 
 class Account:
@@ -87,7 +87,7 @@ def get_ready() -> None:
     """All settings are known."""
     state["image"] = os.open(SETTINGS["image"], os.O_RDWR)
     state["size"] = os.fstat(state["image"]).st_size // SECTOR_BYTES * SECTOR_BYTES
-    model = drive(SETTINGS["model"], state["size"] // SECTOR_BYTES)
+    model = drive(SETTINGS["model"], state["size"] // SECTOR_BYTES, SETTINGS["cache"])
     trace = None
     if SETTINGS["trace"]:
         trace = Path(SETTINGS["trace"]).open("w", buffering=1)  # noqa: SIM115 (to the end)
@@ -135,5 +135,5 @@ def pwrite(handle: int, buffer: Any, offset: int, flags: int) -> None:
 
 
 def flush(handle: int, flags: int) -> None:
-    """Everything is on the drive already: no model has a cache."""
+    """Waits for what the drive's cache holds, if it has one; the image has it already."""
     take("flush", 0, 0)

@@ -70,6 +70,7 @@ def shortest_access(disk: Disk, now_ms: float, _at: int, waiting: list[Waiting])
 
 
 ORDERS: dict[str, Order] = {"fifo": first_come, "c-look": upwards, "satf": shortest_access}
+"""As disk_model.ORDERS names them."""
 
 
 def serve_all(

@@ -11,7 +11,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import sqrt
 from pathlib import Path
+from statistics import stdev
 from typing import Any
 
 from labs.bench.counting import Count, Counter
@@ -60,8 +62,15 @@ class Phase:
         return sum(r.sectors for r in self.of(name) if r.operation.startswith(operation))
 
     def seconds(self, name: str, model: Model) -> float:
-        """What they take on a drive, one after another."""
-        return replay(self.of(name), model).total_ms / 1000
+        """What they take on a drive, one after another, until nothing is in its cache."""
+        done = replay(self.of(name), model)
+        return (done.total_ms + model.flush(done.total_ms).transfer_ms) / 1000
+
+    def margin(self, name: str, model: Model) -> float:
+        """Half of the interval of 95 percent of `seconds`, in seconds: the requests' times are
+        taken as independent, which other seeds would give."""
+        times = [each.total_ms for each in replay(self.of(name), model).accesses]
+        return 1.96 * stdev(times) * sqrt(len(times)) / 1000 if len(times) > 1 else 0.0
 
 
 @dataclass(frozen=True)
@@ -159,9 +168,9 @@ def phases_of(requests: Sequence[tuple[str, Request]]) -> dict[int, Phase]:
     return {number: Phase(each) for number, each in phases.items()}
 
 
-def model(name: str, image: Path) -> Model:
+def model(name: str, image: Path, cache: str = "off") -> Model:
     """A model with the size of an image."""
-    return drive(name, image.stat().st_size // SECTOR_BYTES)
+    return drive(name, image.stat().st_size // SECTOR_BYTES, cache)
 
 
 def sized_disks(build: Path, scale: int) -> list[Path]:

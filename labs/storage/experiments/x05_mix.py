@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
+from labs.storage.disk_model import CACHES
 from labs.storage.experiments.base import About, Data, Table, Where
 from labs.storage.experiments.guest import model, run_guest, sized_disks
 from labs.storage.pages import curves, label, legend, mark_prediction, pictures
@@ -45,10 +46,15 @@ def measure(where: Where) -> Data:
     for number, (layout, length, way, percent) in enumerate(cases, 1):
         name, unit, *_ = LAYOUTS[layout]
         phase = run.phases[number]
-        seconds = phase.seconds(name, model("hdd5400", images[unit]))
+        seconds = {
+            each: phase.seconds(name, model("hdd5400", images[unit], each)) for each in CACHES
+        }
+        margin = phase.margin(name, model("hdd5400", images[unit])) / seconds["off"]
         rows.append({
             "layout": layout, "length": length, "way": way, "writes": percent,
-            "case": f"{layout}, {way}", "per_second": count / seconds,
+            "case": f"{layout}, {way}", "per_second": count / seconds["off"],
+            "margin": margin * count / seconds["off"],
+            "cached": {each: count / seconds[each] for each in CACHES},
             "reads": phase.count(name, "r") / count, "written": phase.count(name, "w") / count,
         })  # fmt: skip
     return {"rows": rows}
@@ -87,15 +93,37 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     label(axes, ("operations that write, %", "写操作, %"), ("requests/operation", "每次操作的请求"))
     mark_prediction(axes, predicted)
     legend(axes)
-    return [(figure, "Model of the 5400 rpm disk; the sync at the end is included."),
+    cached, axes = pictures(height=2.9)
+    points = [{**r, "rate": r["cached"][each], "case": f"{r['way']}, cache {each}"}
+              for way in ("buffered", "direct") for each in ("off", "on") for r in data["rows"]
+              if (r["layout"], r["length"], r["way"]) == ("extents", 4096, way)]  # fmt: skip
+    curves(axes, points, "writes", "rate", "case")
+    axes.set(ylim=(0, None))
+    label(axes, ("operations that write, %", "写操作, %"),
+          ("operations/s, 4096 B each", "每秒操作数, 每次 4096 B"))  # fmt: skip
+    legend(axes)
+    return [(figure, "Model of the 5400 rpm disk without a cache; the sync at the end is"
+                     " included."),
+            (cached, "The drive's own cache off and on, extents; it is emptied at the end, and"
+                     " that counts"),
             (counts, "Requests for each operation, extents")]  # fmt: skip
 
 
 def tables(data: Data) -> Sequence[Table]:
     """Every point."""
-    rows = [(f"{r['case']}, {r['length']} B", r["writes"], r["per_second"], r["reads"],
-             r["written"]) for r in data["rows"]]  # fmt: skip
-    return [("The mixes", ["case", "writes, %", "op/s", "reads/op", "writes/op"], rows)]
+    rows = [(f"{r['case']}, {r['length']} B", r["writes"], r["per_second"], r["margin"],
+             r["reads"], r["written"]) for r in data["rows"]]  # fmt: skip
+    cached = [(f"{r['case']}, {r['length']} B", r["writes"], *r["cached"].values())
+              for r in data["rows"]]  # fmt: skip
+    columns = ["case", "writes, %", "op/s", "±95 %", "reads/op", "writes/op"]
+    return [
+        ("The mixes; ±95 %: from the spread of the requests' times", columns, rows),
+        (
+            "The drive's cache, operations a second",
+            ["case", "writes, %", "no cache", "read-ahead", "on"],
+            cached,
+        ),
+    ]
 
 
 def sentences(data: Data) -> tuple[str, str, str]:
@@ -110,7 +138,10 @@ def sentences(data: Data) -> tuple[str, str, str]:
         f"the"
         " arm crosses the disk once.",
         f"Writes of 512 bytes get {write['per_second']:.0f}/s, because the reads before them "
-        "cannot be sorted; direct ones cost what reads cost.",
+        "cannot be sorted; direct ones cost what reads cost,"
+        f" {of(data, 'direct', 512, 100)['per_second']:.0f}/s,"
+        " until the drive has a cache: it takes them at once, sorts them by itself, and reaches"
+        f" {of(data, 'direct', 512, 100)['cached']['on']:.0f}/s.",
     )
 
 
@@ -124,6 +155,15 @@ def checks(data: Data) -> dict[str, bool]:
         "and writes it later": 0.7 < small["written"] < 1.3,
         "buffered writes of a page are not preceded by a read": page["reads"] < 0.2,
         "sorted, they are faster than reads": page["per_second"] > 1.3 * read["per_second"],
+        "without writes the drive's cache changes nothing, within 3 %": all(
+            abs(row["cached"]["on"] / row["per_second"] - 1) < 0.03
+            for row in data["rows"] if row["writes"] == 0
+        ),
+        "direct writes gain more than a half by it": direct["cached"]["on"]
+        > 1.5 * direct["cached"]["off"],
+        "and nothing by read-ahead alone": abs(
+            direct["cached"]["read"] / direct["cached"]["off"] - 1
+        ) < 0.05,
         "direct writes cost what direct reads cost, within 15 %": 0.85
         < direct["per_second"] / reading["per_second"] < 1.15,
     }  # fmt: skip
@@ -143,9 +183,12 @@ ABOUT = About(
                  " take, its write-back included?", "requests"),
     method="seekrw -w 0 to 100 on /big at 1:100, block pointers and extents, 512 and 4096 bytes,"
     " buffered and direct, each from a cold start; then sync. All requests go through the model of"
-    " the 5400 rpm disk, one after another.",
+    " the 5400 rpm disk, one after another: without a cache of its own; with read-ahead; and with a"
+    " cache for writes, too, which is emptied at the end.",
     changes="On a full file system our kernel writes each page back at once, to be sure of room:"
     " the file was cut to 18 GB for that reason. An fsync after each write takes the sorting "
     "away, and adds the journal. A drive with"
-    " sectors of 4 KiB reads before it writes 512 bytes. On an SSD sorting wins nothing.",
+    " sectors of 4 KiB reads before it writes 512 bytes. On an SSD sorting wins nothing."
+    " The cache of the drive holds all of these writes; more of them than it has room for wait for"
+    " the platter. What it holds is lost in a power cut.",
 )  # fmt: skip

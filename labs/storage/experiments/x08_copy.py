@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 
 from labs.bench.counting import Counter
+from labs.storage.disk_model import CACHES, SECTOR_BYTES, drive
 from labs.storage.experiments.base import About, Data, Table, Where
-from labs.storage.experiments.guest import counted_rows, data_image, model, run_guest
+from labs.storage.experiments.guest import counted_rows, data_image, run_guest
 from labs.storage.pages import label, legend, mark_prediction, pictures, size_ticks
 from labs.tools.course.measurement import Question
 from labs.tools.machine.qemu_command import Drive
@@ -25,6 +26,7 @@ STOCK, LARGE = 4096, SIZES[-1]
 SOLARIS = {"mmap": 137.504, "read": 116.217}
 """Published seconds for 1,000 MB: both programs move 8 MB at a time, and one maps its source."""
 INSTRUCTION_NS = 1
+CACHE_NAMES = dict(zip(CACHES, ("no cache", "read-ahead", "cache on"), strict=True))
 
 
 def cases_of(sizes: Sequence[int]) -> list[tuple[str, int]]:
@@ -47,16 +49,18 @@ def measure(where: Where) -> Data:
         image = data_image(folder / "image", 2 * size + (24 << 20), {"from": size})
         done = run_guest(where.build, " && ".join(script), [Drive(image, 1)], memory=MEMORY,
                          counter=Counter(("space_fault",)), icount=0)  # fmt: skip
-        disk = model("hdd15k", image)
+        sectors = image.stat().st_size // SECTOR_BYTES
     rows = []
     for number, ((way, chunk), said) in enumerate(zip(cases, counted_rows(done), strict=True)):
         phase, count = done.phases[2 * number + 1], said["count"]
-        from_disk = phase.seconds("hdb", disk)
+        disks = {each: phase.seconds("hdb", drive("hdd15k", sectors, each)) for each in CACHES}
+        executed = count.instructions * INSTRUCTION_NS * 1e-9
         rows.append({
             "way": way, "buffer": chunk, "calls": said["calls"], "faults": count.calls[0],
             "kernel": count.kernel, "instructions": count.instructions,
-            "requests": phase.count("hdb"), "disk_s": from_disk,
-            "seconds": from_disk + count.instructions * INSTRUCTION_NS * 1e-9,
+            "requests": phase.count("hdb"), "disk_s": disks["off"],
+            "seconds": disks["off"] + executed,
+            "cached": {each: seconds + executed for each, seconds in disks.items()},
         })  # fmt: skip
     return {"rows": rows, "bytes": size}
 
@@ -107,6 +111,14 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     if predicted is not None:
         base = 1000 * of(data, "read")["seconds"] / megabytes
         mark_prediction(cached, base * (1 + predicted / 100))
+    drives, own = pictures(height=3.1)
+    for number, way in enumerate(("read", DIRECT)):
+        rows = [row for row in data["rows"] if row["way"] == way and row["buffer"] >= PAGE]
+        for cache, style in zip(CACHES, ("o-", "s--", "^:"), strict=True):
+            own.plot([row["buffer"] for row in rows],
+                     [1000 * row["cached"][cache] / megabytes for row in rows], style,
+                     color=f"C{number}", markersize=4, linewidth=1.2,
+                     label=f"{way}, {CACHE_NAMES[cache]}")  # fmt: skip
     buffer = ("bytes at a time", "每次的字节数")
     label(axes, buffer, ("ms per MB", "每 MB 的毫秒"))
     label(cached, buffer, ("ms per MB, cached", "每 MB 的毫秒 (缓存)"))
@@ -114,16 +126,20 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     label(steps, buffer, ("kernel, instructions per page", "内核指令/页"))
     slowest = max(row["seconds"] for row in data["rows"] if row["way"] != DIRECT)
     cached.set(ylim=(0, 1250 * slowest / megabytes))
-    for each in (axes, cached, calls, steps):
+    label(own, buffer, ("ms per MB", "每 MB 的毫秒"))
+    for each in (axes, cached, calls, steps, own):
         each.set(xscale="log", yscale="linear" if each is cached else "log")
-        size_ticks(each, sorted({row["buffer"] for row in data["rows"]}))
+        sizes = {row["buffer"] for row in data["rows"]}
+        size_ticks(each, sorted(sizes - {512} if each is own else sizes))
     steps.set_yticks([5000, 10_000, 20_000, 40_000], ["5,000", "10,000", "20,000", "40,000"])
     legend(axes)
     legend(cached)
     legend(calls)
+    legend(own)
     return [
         (time, "A cold file copied on one 15,000 rpm disk: the disk's time by the model, and one"
                " ns for an instruction"),
+        (drives, "The drive's own cache: off, read-ahead only, and on; at the end it is emptied"),
         (work, "What a page of 4 KiB costs the processor"),
     ]  # fmt: skip
 
@@ -140,7 +156,9 @@ def tables(data: Data) -> Sequence[Table]:
         ("mapped against read, largest buffer, time", "18.3 % ◇", f"{mapped(data):.1f} %"),
         ("kernel, cached against direct: stock cp; read", "32 % ◆", f"{more_kernel(data):.0f} %"),
     ]
+    cached = [(f"{r['way']}, {r['buffer']:,}", *r["cached"].values()) for r in data["rows"]]
     return [(f"A file of {data['bytes']:,} bytes", columns, rows),
+            ("The drive's cache, s", ["way, buffer", *CACHE_NAMES.values()], cached),
             ("More by", ["", "Solaris, 2007", "here"], more)]  # fmt: skip
 
 
@@ -151,15 +169,19 @@ def sentences(data: Data) -> tuple[str, str, str]:
     return (
         f"Past the page cache the buffer is the request: with 4 KiB the arm goes to and fro "
         f"{small['requests']:,} times, and the copy takes {small['seconds'] / large['seconds']:.0f}"
-        " times as long as with the largest buffer.",
+        f" times as long as with the largest buffer; a drive that caches reads and writes leaves"
+        f" {small['cached']['on'] / large['cached']['on']:.1f} times of that.",
         f"Through the page cache 4 KiB take {result(data):.1f} % longer, as read-ahead and"
         " write-back"
         f" make the requests; the kernel executes {more_kernel(data):.0f} % more than past it,"
-        " because it copies.",
+        " because it copies. A drive with"
+        " read-ahead and without a cache for writes takes"
+        f" {of(data, 'read')['cached']['read'] / of(data, 'read')['seconds']:.1f} times as long:"
+        " each request that writes has just missed its turn.",
         f"A source that is mapped takes {mapped(data):.1f} % longer than one that is read (on"
         " Solaris"
         " 18.3 %, computed: it maps and unmaps 8 MB at a time). Mapping both files saves the"
-        " copies, and pays with {both['faults'] / pages:.2f} faults a "
+        f" copies, and pays with {both['faults'] / pages:.2f} faults a "
         f"page: {both['kernel'] / pages:,.0f} instructions of the kernel, against "
         f"{of(data, 'read')['kernel'] / pages:,.0f} by read and write.",
     )
@@ -177,6 +199,9 @@ def checks(data: Data) -> dict[str, bool]:
             row["seconds"] < 1.5 * cached[-1]["seconds"]
             for row in cached if row["buffer"] >= STOCK
         ),
+        "direct, 4 KiB: with the drive's cache it takes less than half": of(data, DIRECT, STOCK)[
+            "cached"
+        ]["on"] < direct[0] / 2,
         "the kernel executes more through the cache than past it": more_kernel(data) > 10,
         "read and write: two calls a buffer, and fsync": all(
             row["calls"] == 2 * -(-data["bytes"] // row["buffer"]) + 1 for row in cached
@@ -206,10 +231,10 @@ ABOUT = About(
                  " it take longer with 4 KiB at a time than with 8 MiB?", "percent"),
     method="cpbench copies a file within one ext4, with a cold cache, and ends with fsync; then"
     " the copy is compared. \"both\" maps source and target. QEMU's requests go through the model"
-    " of the 15,000 rpm disk; a plugin of QEMU counts instructions and faults. The processor does"
-    " nothing while the disk works, and executes one instruction a nanosecond. The guest's clock"
-    " counts instructions, too, so the thread that writes back what is 5 s old does not join in"
-    " where this computer is busy.",
+    " of the 15,000 rpm disk, without a cache and with one; a plugin of QEMU counts instructions"
+    " and faults. The processor does nothing while the disk works, and executes one instruction a"
+    " nanosecond. The guest's clock counts instructions, too, so the thread that writes back"
+    " what is 5 s old does not join in where this computer is busy.",
     changes="A second disk for the target: no arm goes to and fro. A kernel whose write-back"
     " waits for many dirty pages gains less from the program's buffer; the one of 2006 gained"
     " more. An SSD does not seek: what is left is the number of calls.",
