@@ -34,6 +34,7 @@ MANIFEST = "manifest.json"
 DEFAULT_TOOL = Path(__file__).parents[2] / "build" / "host" / "lab-file"
 
 UUID = "20100627-0000-4000-8000-00000000000{}"
+TOOL_SECONDS = 1800  # for one of the images, on a slow disk under load
 FAKE_TIME = "1277596800"
 """27 June 2010, the day of the published experiment, in seconds since 1970."""
 MKFS_OPTIONS = (
@@ -244,7 +245,12 @@ def _run(command: list[str], what: str) -> str:
     """Runs a program; returns what it printed (mke2fs prints its version as an error)."""
     environment = {**os.environ, "E2FSPROGS_FAKE_TIME": FAKE_TIME, "LC_ALL": "C"}
     try:
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False,
+                              timeout=TOOL_SECONDS)  # fmt: skip
+    except subprocess.TimeoutExpired as error:
+        raise DiskError(
+            f"{what} was not done within {TOOL_SECONDS} s: is the disk of this computer busy?"
+        ) from error
     except OSError as error:
         raise DiskError(f"{command[0]}: {error.strerror}") from error
     if done.returncode:

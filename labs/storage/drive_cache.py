@@ -2,7 +2,7 @@
 
 `drive("hdd5400", cache="on")` makes one (disk_model.py); "read" has the segments only, as after
 `hdparm -W0`, and "off" is a Disk, without any of this. It has one arm, and what needs none is done
-beside it. The figures are those of models/*.toml, under [cache] and [queue].
+meanwhile. The figures are those of models/*.toml, under [cache] and [queue].
 
     read     in a segment, or held: the interface's time. What the arm is about to pass: when it
              has passed. Else the arm goes there, and reads on for half a segment.
@@ -103,7 +103,7 @@ class CachedDisk(Disk):
         if self._held or not self._segments:
             return
         if self._segments[-1].first < end <= self._segments[-1].end:
-            if not self._is_reading():  # the arm has stood still
+            if not self._is_reading():  # the arm was idle
                 self._arm_free_ms = max(self._arm_free_ms, now_ms)
             self._ahead_until = self._limit(end)
 
@@ -204,7 +204,7 @@ class CachedDisk(Disk):
         return done_ms - now_ms
 
     def _forget(self, lba: int, end: int) -> None:
-        """What is written anew is held no longer as it was; the rest of a piece is."""
+        """What is written again is held no longer as it was; the rest of a piece is."""
         for first, last in [(f, e) for f, e in self._held.items() if f < end and lba < e]:
             del self._held[first]
             self._held |= {f: e for f, e in ((first, lba), (end, last)) if f < e}

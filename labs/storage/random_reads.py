@@ -22,6 +22,7 @@ from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from shutil import copyfile
+from typing import Any
 
 from labs.storage import disks
 from labs.storage.guest_trace import PAUSE_SETTING, PAUSES, Purpose, Record, RingReader
@@ -48,8 +49,17 @@ SAMPLES, SAMPLE_SECONDS = 200, (0.05, 0.2, 1, 4)
 seconds or, at full size on a busy computer, many minutes, and its middle must be seen."""
 
 
+FIRST_SECONDS, READS_PER_SECOND = 120, 125
+"""Real seconds that a machine may take: to boot, and for its reads. An idle computer makes some
+thousand a second, so a row that passes this has no chance to be done in a useful time."""
+
+
 class LabError(Exception):
     """The run is not to be trusted, or there was none; the text says why."""
+
+
+class LateError(LabError):
+    """The time of a machine was used up before its rows were done."""
 
 
 @dataclass(frozen=True)
@@ -131,16 +141,34 @@ def measure(
 ) -> list[RowRun]:
     """Runs the rows, in their order; `config_of` makes the machine that runs a command.
 
-    With two machines one has the rows of hdc, which are half of all requests. `progress` is told
-    how many requests there were since it was last told. Raises LabError.
+    With several machines at a time each row has one of its own, and a row whose time is used up is
+    left out; with one an error ends all. `progress` is told how many requests there were since it
+    was last told. Raises LabError, also if no row is left.
     """
-    groups = [[row for row in rows if row.drive == "hdc"], [r for r in rows if r.drive != "hdc"]]
-    groups = [group for group in groups if group] if machines > 1 else [list(rows)]
-    work = partial(_measure_group, directory=directory, experiment=experiment, progress=progress)
+    groups = [[row] for row in rows] if machines > 1 else [list(rows)]
+    work = partial(
+        _measure_group if machines == 1 else _measure_or_leave_out,
+        directory=directory, experiment=experiment, progress=progress,
+    )  # fmt: skip
     configs = [config_of(script(group, experiment)) for group in groups]
-    with ThreadPoolExecutor(len(groups)) as pool:
+    with ThreadPoolExecutor(machines) as pool:
         done = [run for runs in pool.map(work, configs, groups) for run in runs]
+    if not done:
+        raise LabError(f"no row was done within {limit_of(1, experiment):.0f} seconds")
     return sorted(done, key=lambda run: rows.index(run.row))
+
+
+def limit_of(rows: int, experiment: disks.Experiment) -> float:
+    """Real seconds for a machine that runs so many rows."""
+    return FIRST_SECONDS + rows * experiment.reads / READS_PER_SECOND
+
+
+def _measure_or_leave_out(config: Config, rows: Sequence[Row], **how: Any) -> list[RowRun]:
+    """Nothing if the time is used up."""
+    try:
+        return _measure_group(config, rows, **how)
+    except LateError:
+        return []
 
 
 def _measure_group(
@@ -150,7 +178,7 @@ def _measure_group(
     experiment: disks.Experiment,
     progress: Callable[[int], None],
 ) -> list[RowRun]:
-    seconds = 120 + len(rows) * experiment.reads / 100
+    seconds = limit_of(len(rows), experiment)
     config = replace(
         config,
         settings=(
@@ -218,7 +246,8 @@ def check_end(result: Result) -> None:
     """The guest ended as it should. Raises LabError with its last words: an exercise may be missing
     that the reads need."""
     if result.outcome is not Outcome.ENDED or result.status != 0:
-        raise LabError(f"{last_words(result.serial)}\n{result.explain(with_output=False)}")
+        kind = LateError if result.outcome is Outcome.WALL_LIMIT else LabError
+        raise kind(f"{last_words(result.serial)}\n{result.explain(with_output=False)}")
 
 
 def checked(

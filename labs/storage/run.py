@@ -124,7 +124,8 @@ def measured(
     progress: Callable[[int], None] = lambda requests: None,
 ) -> list[report.Figures]:
     """Makes the drives, runs all rows in the guest, and puts their requests through the disk model.
-    At full size two machines run at a time. Raises DiskError and LabError."""
+    At full size two machines run at a time, and rows whose time is used up are left out.
+    Raises DiskError and LabError."""
 
     def config_of(command: str) -> Config:
         return machine_config(

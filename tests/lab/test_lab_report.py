@@ -9,6 +9,7 @@ import csv
 import json
 import re
 import sys
+from contextlib import contextmanager
 from dataclasses import replace
 from io import StringIO
 from types import SimpleNamespace
@@ -290,3 +291,55 @@ def test_a_failed_program_is_an_error(monkeypatch, tmp_path):
     monkeypatch.setattr(x1, "SEEKRW", "false")
     with pytest.raises(MeasurementError):
         x1.read_own(tmp_path / "file", EXPERIMENT)
+
+
+def test_rows_without_time_are_left_out(figures, make_lab, monkeypatch):
+    """The report says which, has what there is, and is not a success."""
+    done = [row for row in figures if row.name not in ("ext3 direct", "raw direct")]
+    monkeypatch.setattr(x1, "measured", lambda *_: done)
+    status, said, folder = make_lab("--predict", "2 1.5")
+    assert status == 1
+    assert "make lab: left out, as the time was used up: ext3 direct, raw direct" in said
+    page = (folder / "x1.html").read_text()
+    assert "What was left out" in page and "ext3 buffered" in page
+    assert "ext3 direct, raw direct: not done within 122 seconds" in " ".join(page.split())
+
+
+def test_each_row_has_a_machine_and_a_limit(monkeypatch, tmp_path):
+    """Where several run at a time; if none is done in time, that is said."""
+    kernel, asked = tmp_path / "kernel.elf", []
+    kernel.touch()
+    late = SimpleNamespace(outcome=Outcome.WALL_LIMIT, status=None, serial="",
+                           explain=lambda **_: "its time is used up")  # fmt: skip
+
+    def run(config, _):
+        asked.append(config.wall_limit)
+        return late, SimpleNamespace(records=[])
+
+    monkeypatch.setattr(random_reads, "_run", run)
+    full = Experiment(1, 100_000)
+    with pytest.raises(LabError, match="no row was done within 920 seconds"):
+        random_reads.measure(
+            lambda _: Config("direct", kernel=kernel), tmp_path, full, machines=2
+        )  # fmt: skip
+    assert asked == [920] * 6
+    with pytest.raises(LabError, match="its time is used up"):
+        random_reads.measure(lambda _: Config("direct", kernel=kernel), tmp_path, EXPERIMENT)
+
+
+def test_progress_is_told(monkeypatch, capsys):
+    """Without a terminal a line for each tenth."""
+    lines = []
+
+    @contextmanager
+    def told(words):
+        lines.append(words())
+        yield
+        lines.append(words())
+
+    monkeypatch.setattr(x1, "told", told)
+    with x1.progress_bar(Experiment(1, 100_000)) as advance:
+        advance(200_000)
+        advance(50_000)
+    assert lines[0].startswith("make lab: the drives are made")
+    assert lines[1] == "make lab: 30 % of some 781,000 requests"

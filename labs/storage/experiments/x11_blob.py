@@ -254,8 +254,8 @@ def said_of_load(data: Data) -> str:
     minutes = found["read"] / READS_A_REQUEST / PUBLISHED_RATES[0] / 60
     return (
         f"{text}; they meet, within {100 - 100 * NEAR:.0f} %, when {found['read']:,} objects have"
-        f" been read, {minutes:.0f} minutes at {PUBLISHED_RATES[0]} requests/s, although the queues"
-        " are full all the time."
+        f" been read, {minutes:.0f} minutes at {PUBLISHED_RATES[0]} requests/s. The"
+        " queues were as full for cold files."
     )
 
 

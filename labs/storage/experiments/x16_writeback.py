@@ -10,7 +10,7 @@ from labs.storage import fsx
 from labs.storage.disk_model import Request, drive, replay
 from labs.storage.experiments.base import About, Data, Table, Where
 from labs.storage.experiments.guest import run_guest
-from labs.storage.pages import label, legend, mark_prediction, pictures, ticks
+from labs.storage.pages import label, legend, mark_prediction, pictures, size_ticks, ticks
 from labs.storage.published import mark
 from labs.tools.course.measurement import Question
 from labs.tools.machine.qemu_command import Drive
@@ -28,6 +28,9 @@ GUEST_MEMORY, SMALL_GUEST_MEMORY = (48, 64, 96, 128, 192, 256), (64, 256)  # MiB
 TURNS, TURN = 16, 512  # of each of STREAMS files in the guest, and KiB of a turn
 IMAGE_BYTES = 8 << 30  # of their file system
 GUEST_BYTES = STREAMS * TURNS * TURN << 10
+FLASH, ERASE_BLOCK, SHIFT = "gkey-flash", 65_536, 4096  # its unit, and a wrong start, in bytes
+FLASH_SIZES = tuple(kib << 10 for kib in (16, 32, 48, 64, 96, 128, 192, 256, 512, 1024))
+FLASH_APART, FLASH_TURNS = 1 << 30, 16
 GUEST_SHIFT = 3  # 8 ns an instruction
 
 
@@ -42,6 +45,14 @@ def rate(name: str, chunk: int, total: int) -> float:
                          for at in range(start, start + sectors, REQUEST)]  # fmt: skip
     moved = len(requests) * REQUEST * 512 / MB
     return moved / replay(requests, drive(name)).total_ms * 1000
+
+
+def flash_rate(size: int, shift: int) -> float:
+    """MB/s of write-back that writes so many bytes of a file before the next file's turn, on flash
+    whose erase blocks show; the first write of each file begins `shift` bytes off."""
+    requests = [Request("write", (file * FLASH_APART + turn * size + shift) // 512, size // 512)
+                for turn in range(FLASH_TURNS) for file in range(STREAMS)]  # fmt: skip
+    return len(requests) * size / MB / replay(requests, drive(FLASH)).total_ms * 1000
 
 
 def throttled(way: str, chunk: float, limit: float, seconds: float) -> tuple[list[float], Data]:
@@ -135,7 +146,10 @@ def measure(where: Where) -> Data:
                          "top": max(curve["dirty"]),
                          "steps": calls[:: max(1, len(calls) // 200)]})  # fmt: skip
             curves[f"{case}, {limit:g}"] = curve
-    return {"chunks": chunks, "rows": rows, "curves": curves, "guest": in_guest(where)}
+    flash = [{"size": size, "even": flash_rate(size, 0), "shifted": flash_rate(size, SHIFT)}
+             for size in FLASH_SIZES]  # fmt: skip
+    return {"chunks": chunks, "rows": rows, "curves": curves, "flash": flash,
+            "guest": in_guest(where)}  # fmt: skip
 
 
 def speed(data: Data, name: str, chunk: int) -> float:
@@ -146,6 +160,11 @@ def speed(data: Data, name: str, chunk: int) -> float:
 def of(data: Data, case: str) -> Data:
     """A way, with a limit of 20 percent."""
     return next(r for r in data["rows"] if (r["case"], r["limit"]) == (case, 0.2))
+
+
+def on_flash(data: Data, size: int) -> Data:
+    """A point."""
+    return next(row for row in data["flash"] if row["size"] == size)
 
 
 def result(data: Data) -> float:
@@ -165,6 +184,14 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     label(axes, ("MB of a file at a time", "每次写的 MB"), ("faster than 4 MB, %", "比 4 MB 快, %"))
     mark_prediction(axes, predicted)
     legend(axes)
+    blocks, axes = pictures(height=2.9)
+    for key, said in (("even", "at multiples of 64 KiB 对齐"), ("shifted", "4 KiB off 偏移 4 KiB")):
+        axes.plot(FLASH_SIZES, [row[key] for row in data["flash"]], "o-", markersize=4, label=said)
+    axes.axvline(ERASE_BLOCK, color="C7", linestyle=":", label="erase block 擦除块")
+    axes.set(xscale="log", ylim=(0, None))
+    size_ticks(axes, [16 << 10, ERASE_BLOCK, 256 << 10, 1 << 20])
+    label(axes, ("bytes of a file at a time", "每次写的字节数"), ("rate, MB/s", "速率, MB/s"))
+    legend(axes)
     figure, (upper, lower) = pictures(2, height=2.9)
     for case in CASES:
         curve, row = data["curves"][f"{case}, 0.2"], of(data, case)
@@ -183,6 +210,8 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     label(upper, ("memory, MiB", "内存, MiB"), ("MB without a seek", "连续写的 MB"))
     label(lower, ("memory, MiB", "内存, MiB"), ("rate, MB/s, hdd5400", "速率, MB/s"))
     return [(gain, "Four files take turns; the rate of write-back"),
+            (blocks, "The same on the flash of a netbook, which rewrites a whole erase block of"
+                     " 64 KiB for a part of one"),
             (figure, "Four writers, 80 MB/s, 1 GB of memory, a limit of 20 percent"),
             (own, "This kernel: four files grow in turns; counted by QEMU")]  # fmt: skip
 
@@ -192,7 +221,10 @@ def tables(data: Data) -> Sequence[Table]:
     ways = [(f"{r['case']}, limit {100 * r['limit']:g} %", 1000 * r["median"], 1000 * r["p99"],
              1000 * r["longest"], r["top"]) for r in data["rows"]]  # fmt: skip
     rates = [(f"{c} MB", speed(data, "hdd5400", c), speed(data, "sata-ssd", c)) for c in CHUNKS]
-    return [("MB/s of write-back", ["at a time", "hdd5400", "sata-ssd"], rates),
+    flash = [(f"{r['size'] >> 10} KiB", r["even"], r["shifted"]) for r in data["flash"]]
+    return [("MB/s on flash with erase blocks of 64 KiB", ["at a time", "even", "4 KiB off"],
+             flash),
+            ("MB/s of write-back", ["at a time", "hdd5400", "sata-ssd"], rates),
             ("A write of 1 MB, ms", ["", "median", "p99", "longest", "dirty MB, most"],
              ways),
             ("In the guest", ["memory", "runs", "MB/run", "MB written", "MB/s"],
@@ -206,7 +238,13 @@ def sentences(data: Data) -> tuple[str, str, str]:
     first, last = data["guest"][0], data["guest"][-1]
     return (
         f"With 40 MB of a file at a time instead of 4 the disk writes {result(data):.0f} % more a "
-        "second (published: 20 %), because there are a tenth of the seeks; the SSD gains nothing.",
+        "second (published: 20 %), because there are a tenth of the seeks. The"
+        " SSD gains nothing by construction: its model has no cost that a longer write saves."
+        f" Flash whose erase blocks show has a step at 64 KiB: 32 KiB at a time give"
+        f" {on_flash(data, 32 << 10)['even']:.1f} MB/s, 64 KiB"
+        f" {on_flash(data, ERASE_BLOCK)['even']:.1f}, 96 KiB"
+        f" {on_flash(data, 96 << 10)['even']:.1f}, and 64 KiB that begin 4 KiB off"
+        f" {on_flash(data, ERASE_BLOCK)['shifted']:.1f}.",
         f"Writers that write out themselves pay for it: the longest call takes "
         f"{small['longest']:.1f} s with 4 MB and {large['longest']:.1f} s with 40 MB, as all"
         " of them wait for one disk.",
@@ -225,6 +263,13 @@ def checks(data: Data) -> dict[str, bool]:
         "on the SSD they gain less than 1 percent": abs(
             speed(data, "sata-ssd", 40) / speed(data, "sata-ssd", 4) - 1
         ) < 0.01,
+        "on flash an erase block at a time is over 2.5 times as fast as half of one": on_flash(
+            data, ERASE_BLOCK
+        )["even"] > 2.5 * on_flash(data, ERASE_BLOCK // 2)["even"],
+        "one and a half of them are slower than one": on_flash(data, ERASE_BLOCK * 3 // 2)["even"]
+        < on_flash(data, ERASE_BLOCK)["even"],
+        "begun elsewhere, it is at most 0.6 times as fast": on_flash(data, ERASE_BLOCK)["shifted"]
+        < 0.6 * on_flash(data, ERASE_BLOCK)["even"],
         "in the guest all is written": all(
             row["moved"] > 0.99 * GUEST_BYTES / MB for row in data["guest"]
         ),
@@ -254,7 +299,8 @@ ABOUT = About(
     ask=Question("gain", "Four files are written at once. By how many percent is the disk faster"
                  " with 40 MB of a file at a time than with 4?", "percent"),
     method="Writes of 512 kB for four files that are 100 GB apart, replayed on the models of the"
-    " 5400 rpm disk and of the SATA SSD. Throttling is a model with four writers, a disk of 80 MB/s"
+    " 5400 rpm disk and of the SATA SSD, and shorter ones on that of a netbook's flash."
+    " Throttling is a model with four writers, a disk of 80 MB/s"
     " and a limit of dirty pages: the caller writes a chunk, or sleeps. In the"
     f" guest four files of {TURNS * TURN >> 10} MiB grow in turns of {TURN} KiB, with more and more"
     " memory; QEMU counts what is written without a gap, and the model of the disk says how long it"

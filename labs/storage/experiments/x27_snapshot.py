@@ -28,7 +28,7 @@ DRIVES = (("hdb", SECTORS), ("hdc", STORE_SECTORS))
 WAYS = {"no snapshot": "", "P, 4 KiB": "P 8", "P, 8 KiB": "P 16", "P, 64 KiB": "P 128",
         "N, 8 KiB": "N 16"}  # fmt: skip
 SMALL_WAYS = ("no snapshot", "P, 8 KiB", "N, 8 KiB")
-CACHED = {"ms": "off", "on": "on", "lies": "on, no flush"}
+CACHED = {"ms": "off", "on": "on", "unsafe": "on, no flush"}
 TIMES = {"first": "-w 100", "again": "-w 100", "read": "-r"}
 MARK = ".globl _start\n_start: xchg %bx, %bx\nmov $1, %eax\nxor %ebx, %ebx\nint $0x80\n"
 
@@ -66,10 +66,10 @@ def run_way(where: Where, line: str, count: int) -> tuple[list[Phase], list[floa
 def with_caches(phase: Phase, count: int) -> Data:
     """Milliseconds an operation on drives with a cache: as asked, and by drives that say of a flush
     that it is done before anything is. What is left at the end is written in both, and counts."""
-    found = {"on": 0.0, "lies": 0.0}
+    found = {"on": 0.0, "unsafe": 0.0}
     for name, sectors in DRIVES:
         honest = [each for each in phase.of(name) if not each.operation.startswith("f")]
-        for key, requests in (("on", phase.of(name)), ("lies", honest)):
+        for key, requests in (("on", phase.of(name)), ("unsafe", honest)):
             disk = drive("hdd5400", sectors, "on")
             total_ms = replay(requests, disk).total_ms
             found[key] += (total_ms + disk.flush(total_ms).transfer_ms) / count
@@ -174,7 +174,7 @@ def sentences(data: Data) -> tuple[str, str, str]:
         f"{first['flushes']:.2f} flushes of the store come before it. With a cache in"
         f" the drives it takes {first['on']:.1f} ms instead of {first['ms']:.1f}, and without a"
         f" snapshot {none['on']:.1f} instead of {none['ms']:.1f}: a flush waits for what the cache"
-        f" was to put off. Drives that ignore flushes would need {first['lies']:.1f} ms, and the"
+        f" was to put off. Drives that ignore flushes would need {first['unsafe']:.1f} ms, and the"
         " snapshot would not be safe.",
         f"The same write again takes {again['ms']:.1f} ms, as without a snapshot "
         f"({of(data, 'no snapshot', 'again')['ms']:.1f} ms): a chunk is copied once.",
@@ -194,8 +194,8 @@ def checks(data: Data) -> dict[str, bool]:
         "a first write: one read, a copy and a sector of the table": first["origin"] > 0.95
         and 1.9 < first["copies"] <= 2 and 1.9 < first["flushes"] <= 2,
         "with caches a first write takes 1.3 times as long by its flushes": first["on"]
-        > 1.3 * first["lies"],
-        "without flushes the cache makes it faster": first["lies"] < 0.9 * first["ms"],
+        > 1.3 * first["unsafe"],
+        "without flushes the cache makes it faster": first["unsafe"] < 0.9 * first["ms"],
         "with the table in memory: a read and a copy, no flush": memory["origin"] > 0.95
         and 0.95 < memory["copies"] <= 1 and memory["flushes"] == 0,
         "again: nothing but the write": again["origin"] == again["copies"] == 0,
