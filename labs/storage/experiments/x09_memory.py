@@ -149,7 +149,8 @@ ABOUT = About(
     method="The guest has 128 MiB and reads files of 16 to 256 MiB with dd, from a cold start"
     " each time. QEMU counts what the drive is asked for. The share of the bytes is measured, and"
     " the requests go through the model of the 15,000 rpm disk, one after another. The apparent"
-    " rate is what dd has read over those seconds: an upper bound, as memory takes none.",
+    " rate is what dd has read over those seconds: an upper bound, as memory takes none. Files on"
+    " inner tracks are read more slowly.",
     changes="A replacement policy that keeps a part of a large file (X18) gives hits there, too."
     " More memory moves the knee. A faster drive makes the error smaller: then"
     " the time of memory counts.",
