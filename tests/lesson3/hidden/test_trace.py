@@ -120,7 +120,8 @@ def test_reader_that_is_late(lab):
 @pytest.mark.exercise("3.5", points=2)
 def test_numbers_that_wrap(lab):
     """The 2^32nd record, after which `total` is smaller than the reader's number: nothing is lost,
-    or the loss is counted."""
+    or the loss is counted; and a record that is gone has a larger number than the one in its
+    place."""
     with ring3(lab) as caller:
         ring = Ring(caller.guest)
         with caller.in_kernel():
@@ -138,6 +139,10 @@ def test_numbers_that_wrap(lab):
             assert (following, lost) == (3 - RECORDS + 1 & MASK, 2003 - RECORDS)
             _, following, lost = ring.read(-3 << 30, 1)
             assert lost == 3 + (3 << 30) - RECORDS, f"of three billion records {lost} are lost"
+            ring.set_total(RECORDS - 3)
+            other = caller.guest.call("syscall_trace_begin", fake_frame(ring, 500), 0)
+            caller.guest.call("syscall_trace_end", -3 & MASK, 9)
+            assert ring.record(other).finished == 0, "a record that is gone ends a later one"
 
 
 @pytest.mark.exercise("3.5", points=1)
