@@ -303,7 +303,8 @@ def test_owners(lab):
 
 @pytest.mark.exercise("5.5", points=2)
 def test_check_at_any_time(lab):
-    """kmalloc_debug_check: it finds faults in objects in use and in quarantine."""
+    """kmalloc_debug_check: it finds faults in objects in use and in quarantine, and has words for
+    each of them."""
     with checked(lab) as run:
         used, freed = run.kmalloc(40), run.kmalloc(60)
         run.kfree(freed)
@@ -315,7 +316,9 @@ def test_check_at_any_time(lab):
             (freed, 60, "at byte 60 of an object of 60"),
         ):
             with spoilt(run, what + offset):
-                assert words in run.kernel.panic_of("kmalloc_debug_check"), f"not said: {words}"
+                said = run.kernel.panic_of("kmalloc_debug_check")
+                assert words in said, f"not said: {words}"
+                assert "kmalloc: ," not in said, f"it does not say what is wrong {words}"
         for place in (used + 40, freed):
             with spoilt(run, place):
                 require_disabled_while_checked(run)
