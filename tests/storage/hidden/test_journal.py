@@ -332,19 +332,14 @@ def earlier_round(layout: Layout, what: str, left: Transaction) -> Log:
 @pytest.mark.exercise("S5", points=1, host=True)
 def test_torn_transactions(journals: Journals) -> None:
     """A block of the log with a wrong checksum, or from an earlier round: it ends the log."""
-    one = Transaction(new(2001, 2002))
+    one, last = Transaction(new(2001, 2002)), Transaction(new(2021))
     logs = [
-        journals.log(
-            f"a transaction whose {what} is torn",
-            LAYOUT,
-            one,
-            Transaction(new(2011), damage=what),
-            Transaction(new(2021)),
-        )
+        journals.log(f"a transaction whose {what} is torn", LAYOUT, one, torn, last)
         for what in ("commit", "copy", "descriptor")
+        for torn in [Transaction(new(2011), damage=what)]
     ]
     logs += [
-        journals.log(words, LAYOUTS["plain"], one, other, Transaction(new(2021)))
+        journals.log(words, LAYOUTS["plain"], one, other, last)
         for words, other in (
             ("a commit block without the magic", Transaction(new(2011), damage="no magic")),
             ("a commit block whose magic is too high", Transaction(new(2011), damage="high magic")),
