@@ -18,7 +18,7 @@ from typing import Any
 
 from labs.bench.counting import Count, Counter
 from labs.storage import disks, fsx
-from labs.storage.disk_model import SECTOR_BYTES, Model, Request, drive, replay
+from labs.storage.disk_model import SECTOR_BYTES, Model, Replay, Request, drive, replay
 from labs.tools.guest.initramfs import Entry
 from labs.tools.guest.programs import COMMAND, busybox, guest_root
 from labs.tools.machine.linux import said_by
@@ -67,10 +67,16 @@ class Phase:
         return (done.total_ms + model.flush(done.total_ms).transfer_ms) / 1000
 
     def margin(self, name: str, model: Model) -> float:
-        """Half of the interval of 95 percent of `seconds`, in seconds: the requests' times are
-        taken as independent, which other seeds would give."""
-        times = [each.total_ms for each in replay(self.of(name), model).accesses]
-        return 1.96 * stdev(times) * sqrt(len(times)) / 1000 if len(times) > 1 else 0.0
+        """Half of the interval of 95 percent of `seconds`, in seconds, as other seeds would give
+        it."""
+        return margin_ms(replay(self.of(name), model)) / 1000
+
+
+def margin_ms(done: Replay) -> float:
+    """Half of the interval of 95 percent of a replay's time: the requests' times are taken as
+    independent."""
+    times = [each.total_ms for each in done.accesses]
+    return 1.96 * stdev(times) * sqrt(len(times)) if len(times) > 1 else 0.0
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from labs.storage.disk_model import FULL_SECTORS, Request, drive, replay
 from labs.storage.experiments.base import About, Data, Table, Where
-from labs.storage.experiments.guest import run_guest, sized_disks
+from labs.storage.experiments.guest import margin_ms, run_guest, sized_disks
 from labs.storage.pages import curves, label, legend, mark_prediction, pictures, size_ticks
 from labs.tools.course.measurement import Question
 from labs.tools.machine.qemu_command import Drive
@@ -56,10 +56,12 @@ def measure(where: Where) -> Data:
         asked = run.phases[number].of(PLACES[place][0])
         for name in MODELS:
             disk = drive(name) if name == "hdd5400" else drive(name, FULL_SECTORS)
-            seconds = replay(far_apart(asked), disk).total_ms / 1000
+            done = replay(far_apart(asked), disk)
+            seconds = done.total_ms / 1000
             rows.append({
                 "place": place, "drive": name, "case": f"{place}, {name}", "size": size,
                 "ms": 1000 * seconds / count_of(size),
+                "margin": margin_ms(done) / count_of(size),
                 "rate": size * count_of(size) / seconds / 1e6,
                 "requests": len(asked) / count_of(size),
             })  # fmt: skip
@@ -104,8 +106,16 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
 
 def tables(data: Data) -> Sequence[Table]:
     """Every point."""
-    rows = [(r["case"], r["size"], r["requests"], r["ms"], r["rate"]) for r in data["rows"]]
-    return [("By size", ["place, drive", "bytes", "requests/read", "ms/read", "MB/s"], rows)]
+    rows = [
+        (r["case"], r["size"], r["requests"], r["ms"], r["margin"], r["rate"]) for r in data["rows"]
+    ]
+    return [
+        (
+            "By size; ±95 %: from the spread of the requests' times",
+            ["place, drive", "bytes", "requests/read", "ms/read", "±95 %", "MB/s"],
+            rows,
+        )
+    ]
 
 
 def sentences(data: Data) -> tuple[str, str, str]:

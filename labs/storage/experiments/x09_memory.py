@@ -106,11 +106,12 @@ def tables(data: Data) -> Sequence[Table]:
 
 def sentences(data: Data) -> tuple[str, str, str]:
     """What it says."""
-    best, drive = of(data, "buffered x6")[0]["rate"], ceiling(data)
+    best, drive = (of(data, case)[0]["rate"] for case in ("buffered x6", "direct x2"))
     return (
         f"Read six times, a file of an eighth of the memory seems to come at {best:,.0f} MB/s from"
-        f" a drive that gives {drive:,.0f} in the model: five of six passes never reached it. What"
-        " memory takes comes on top, so the real figure is lower, and says even less of the drive.",
+        f" a drive that gives {drive:,.0f} of that file in the model: five of six passes never"
+        " reached it. What memory takes comes on top, so the real figure is lower,"
+        " and says even less of the drive.",
         "As soon as the file is larger than the memory each pass starts cold, because a sequential "
         "pass throws out what the next one needs first.",
         "A figure above the ceiling is not a fast disk but another experiment: this is a memory "
@@ -123,7 +124,8 @@ def checks(data: Data) -> dict[str, bool]:
     small, large = of(data, "buffered x6")[0], of(data, "buffered x6")[-1]
     return {
         "a small file's six passes read the disk once": 0.15 < small["share"] < 0.19,
-        "they seem over four times as fast as the drive": small["rate"] > 4 * ceiling(data),
+        "they seem over four times as fast as the same file past the cache": small["rate"]
+        > 4 * of(data, "direct x2")[0]["rate"],
         "a file as large as the memory is read each time": large["share"] > 0.7,
         "direct reads come from the disk, every time": all(
             0.99 < row["share"] < 1.02 for row in data["rows"] if row["way"] == "direct"

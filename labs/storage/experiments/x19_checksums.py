@@ -151,8 +151,8 @@ def said_of_torn(rows: Sequence[Data]) -> str:
     wrong = sum(row["outcome"] == "wrong answer" for row in passed)
     return (
         f"Of torn writes {len(passed)} of {len(rows)} pass with CRC-32C"
-        f" ({100 * len(passed) / len(rows):.0f} %), all of kind {kinds}, and {wrong} of them give"
-        " wrong answers."
+        f" ({100 * len(passed) / len(rows):.0f} %), all of the kind {kinds}; wrong answers"
+        f" come of {wrong}."
     )
 
 
