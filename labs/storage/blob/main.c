@@ -16,6 +16,7 @@
  * at 64 KiB * FIRST, and then at the next ones: a mark in the list of the requests.
  *
  * An object has 2,200 to 6,600 bytes, 4,400 on average, as published; they follow from its number.
+ * With "-l BYTES" before the command each has as many, at most 64 KiB.
  */
 #define _GNU_SOURCE
 #define _FILE_OFFSET_BITS 64
@@ -34,9 +35,11 @@
 #define PER_FOLDER 100u
 #define MARK	   65536u
 #define SYNC_EVERY 1000u
+#define LONGEST	   65536u
 
-static uint8_t object[MOST], wanted[MOST];
+static uint8_t object[LONGEST], wanted[LONGEST];
 static uint64_t state;
+static uint32_t fixed_length;
 static bool direct;
 
 static void __attribute__((noreturn)) fail(const char *what, int error)
@@ -53,8 +56,10 @@ static uint32_t below(uint32_t limit)
 
 static uint32_t fill_object(uint8_t *to, uint32_t key)
 {
-	uint32_t length = LEAST + (key * 2654435761u >> 7) % (MOST - LEAST + 1);
+	uint32_t length = fixed_length;
 
+	if (!length)
+		length = LEAST + (key * 2654435761u >> 7) % (MOST - LEAST + 1);
 	for (uint32_t i = 0; i < length; i++)
 		to[i] = (uint8_t)(key + 31 * i);
 	return length;
@@ -204,6 +209,16 @@ int main(int count, char **words)
 		direct = true;
 		words++;
 		count--;
+	}
+	if (count > 2 && strcmp(words[1], "-l") == 0) {
+		fixed_length = (uint32_t)strtoul(words[2], NULL, 0);
+		if (fixed_length < 1 || fixed_length > LONGEST) {
+			fprintf(stderr, "blob: -l wants 1 to %u bytes, not %s\n", LONGEST,
+				words[2]);
+			return 2;
+		}
+		words += 2;
+		count -= 2;
 	}
 	const char *command = count > 2 ? words[1] : "";
 	uint32_t number[5] = { 0 };

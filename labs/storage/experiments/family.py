@@ -33,9 +33,13 @@ ALL = {
     25: "x25_trace",
     26: "x26_ahead",
     27: "x27_snapshot",
+    28: "x28_raw",
     29: "x29_groups",
     30: "x30_direct",
+    31: "x31_stat",
+    32: "x32_packing",
     33: "x33_objects",
+    34: "x34_changed",
     35: "x35_beside",
     36: "x36_queue",
 }
