@@ -10,6 +10,7 @@ import re
 import socket
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from labs.tools.grading.lab import processor_times
@@ -20,6 +21,9 @@ POLL_SECONDS = 0.2
 MOMENT = 0.2  # seconds
 START_SECONDS = 60
 IDLE_SECONDS = 8  # of real time in which QEMU could have worked and had nothing to do
+
+
+Packet = str | tuple[int, bytes]  # or what was put into memory without one: an address, and data
 
 
 class StubGone(AssertionError):
@@ -34,11 +38,15 @@ class GdbStub:
         self._received = b""
         self._owed = b""  # an acknowledgement, which goes out with the next packet
         self._looked = self._busy = 0.0  # when that was asked, and QEMU's processor time
-        # The packets so far, and what was put into memory (address, data) without one: so another
-        # machine can do the same.
-        self.sent: list[str | tuple[int, bytes]] = []
+        self._used = 0.0  # of that, before it began again
+        self.sent: list[Packet] = []  # so far: so another machine can do the same
         self._stream = connection(path, process)
         self.ask("qXfer:features:read:target.xml:0,fff")  # else QEMU sets no single register
+
+    @property
+    def process_id(self) -> int:
+        """QEMU's process."""
+        return self._process.pid
 
     def close(self) -> None:
         """Lets go of QEMU."""
@@ -62,6 +70,17 @@ class GdbStub:
         which the next packet has acknowledged: anything else would stop the guest."""
         self.send(*requests, "c")
         return [self._next(START_SECONDS) for _ in requests]
+
+    def ask_all(self, *requests: str) -> list[str]:
+        """Sends packets at once, and returns the answers."""
+        self.send(*requests)
+        return [self.receive(START_SECONDS) for _ in requests]
+
+    def begin_again(self, sent: Sequence[Packet]) -> None:
+        """The machine is where it was when these packets had been sent."""
+        self.sent = list(sent)
+        self._used = processor_times(self._process.pid)[0]
+        self._looked = 0.0
 
     def interrupt(self) -> str:
         """Makes the guest stand still, and returns why it does: it may have stopped before."""
@@ -94,12 +113,12 @@ class GdbStub:
         return match[1].decode()
 
     def processor_seconds(self) -> float:
-        """For how long QEMU has kept a processor, up to a moment ago: looking takes longer than
-        most requests."""
+        """For how long QEMU has kept a processor for this test, up to a moment ago: looking takes
+        longer than most requests."""
         now = time.monotonic()
         if now - self._looked > MOMENT:
             self._looked, self._busy = now, processor_times(self._process.pid)[0]
-        return self._busy
+        return self._busy - self._used
 
     def _take(self) -> bool:
         """Adds what arrives within a moment; False when there is nothing. Raises StubGone."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from labs.tools.machine.qemu_command import Config
 from labs.tools.machine.symbols import KERNEL_BASE
@@ -27,6 +27,25 @@ def memory_of(config: Config) -> Iterator[tuple[int, mmap.mmap]]:
             yield descriptor, memory
     finally:
         os.close(descriptor)
+
+
+def contents(descriptor: int, memory: mmap.mmap) -> list[tuple[int, bytes]]:
+    """What is in such a file: pieces, each with its place. Elsewhere are zeros."""
+    pieces: list[tuple[int, bytes]] = []
+    end = 0
+    with suppress(OSError):  # there is no more
+        while True:
+            start = os.lseek(descriptor, end, os.SEEK_DATA)
+            end = os.lseek(descriptor, start, os.SEEK_HOLE)
+            pieces.append((start, memory[start:end]))
+    return pieces
+
+
+def put_back(pieces: Iterable[tuple[int, bytes]], memory: mmap.mmap) -> None:
+    """Makes it what it was."""
+    memory.madvise(mmap.MADV_REMOVE)
+    for start, data in pieces:
+        memory[start : start + len(data)] = data
 
 
 def place_of(address: int, length: int, memory: mmap.mmap) -> slice:

@@ -10,12 +10,10 @@ fake what a boot loader left behind.
 
 from __future__ import annotations
 
-import mmap
 import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
 
 import pytest
 
@@ -23,18 +21,16 @@ from labs.tools.grading.lab import Lab
 from labs.tools.machine.explain import (
     PANIC,
     fault_report,
-    header_problem,
     is_stuck,
     parse_registers,
 )
 from labs.tools.machine.machine import STATUS_SYMBOL, STATUSES
-from labs.tools.machine.qemu_command import Config, memory_arguments
-from labs.tools.machine.qemu_process import start_qemu
+from labs.tools.machine.qemu_command import Config
 from labs.tools.machine.result import Outcome
 from labs.tools.machine.symbols import KERNEL_BASE, Symbols, symbols_of
-from labs.tools.machine.work_folder import work_folder
-from tests.support.gdb_stub import GdbStub, StubGone
-from tests.support.guest_memory import PIECE, NotMapped, memory_of, place_of, setting, writes
+from tests.support.gdb_stub import StubGone
+from tests.support.guest_memory import PIECE, NotMapped, place_of, setting, writes
+from tests.support.leash import Leash, may_stay, standing
 from tests.support.second_machine import logged
 from tests.support.segment import Segment
 from tests.support.standstill import describe, panic_details, standstill
@@ -72,20 +68,23 @@ class Guest:
     has at that moment. A machine that ends, or runs too long, fails the test with what it said.
     """
 
-    def __init__(
-        self, lab: Lab, config: Config, stub: GdbStub, directory: Path, memory: mmap.mmap
-    ) -> None:
-        self._memory = memory
+    def __init__(self, lab: Lab, leash: Leash) -> None:
+        self._memory = leash.memory
         self._lab = lab
-        self._config = config
-        self._stub = stub
-        self._directory = directory
-        self._breakpoints: set[int] = set()
+        self._config = leash.config
+        self._stub = leash.stub
+        self._serial = leash.serial
+        self._breakpoints = leash.breakpoints
         self._free_text = TEXT_AREA
         self._now: dict[str, int] | None = None  # the registers, where they are known
-        self.symbols = symbols_of(config.kernel)
+        self.symbols = symbols_of(leash.config.kernel)
         self.more_symbols: list[Symbols] = []  # of code that a test has put beside the kernel
         self.own_places: list[tuple[range, str]] = []  # where nothing is, or a test's; in words
+
+    @property
+    def process_id(self) -> int:
+        """QEMU's process."""
+        return self._stub.process_id
 
     # Registers
 
@@ -382,10 +381,9 @@ class Guest:
 
     def said_bytes(self) -> bytes:
         """What came out of the serial line, as it is, up to a limit."""
-        path = self._directory / "serial"
-        if not path.exists():
+        if not self._serial.exists():
             return b""
-        with path.open("rb") as stream:
+        with self._serial.open("rb") as stream:
             return stream.read(OUTPUT_LIMIT)
 
     def said(self) -> str:
@@ -456,30 +454,8 @@ def names(places: tuple[str | int, ...]) -> str:
 @contextmanager
 def halted(lab: Lab, config: Config, serial: tuple[str, ...] = ()) -> Iterator[Guest]:
     """A machine before its first instruction. `serial` is another chardev than a file."""
-    with work_folder("guest") as directory, memory_of(config) as (descriptor, memory):
-        line = serial or (f"file,id=serial,path={directory / 'serial'}",)
-        channels = ["-S", "-gdb", f"unix:{directory / 'gdb'},server=on,wait=off"]
-        channels += ["-chardev", *line, "-serial", "chardev:serial"]
-        channels += memory_arguments(config, descriptor)
-        process = start_qemu(config, directory, channels, [descriptor])
-        try:
-            stub = GdbStub(directory / "gdb", process)
-            yield Guest(lab, config, stub, directory, memory)
-            stub.close()
-        except StubGone as gone:
-            errors = (directory / "stderr").read_text(errors="replace").splitlines()
-            words = "\n".join([str(gone), *(line for line in errors if "warning:" not in line)])
-            pytest.fail(not_started(config) or words, pytrace=False)
-        finally:
-            process.kill()
-            process.wait()
-
-
-def not_started(config: Config) -> str:
-    """Why QEMU does not load a kernel; empty when its header is good."""
-    direct = config.boot == "direct" and config.kernel
-    problem = header_problem(config.kernel.read_bytes()) if direct else ""
-    return problem and f"QEMU does not load the kernel: {problem}"
+    with Leash(config, serial) as leash:
+        yield Guest(lab, leash)
 
 
 @contextmanager
@@ -492,7 +468,17 @@ def stopped(
     **fields: object,
 ) -> Iterator[Guest]:
     """The lab's kernel, stopped at a place, which `goal` names in words. `fields` are those of
-    Config."""
-    with halted(lab, lab.config(script, **fields), serial) as guest:
-        guest.run_to(place, goal=goal or ("its prompt" if place == "prompt" else ""))
+    Config. The machine is kept there for the next test that asks for such a one."""
+    config = lab.config(script, **fields)
+    goal = goal or ("its prompt" if place == "prompt" else "")
+    if serial or lab.note or not may_stay(config):  # a replay does all that is noted
+        with halted(lab, config, serial) as guest:
+            guest.run_to(place, goal=goal)
+            yield guest
+        return
+    with standing(config, place) as (leash, is_there):
+        guest = Guest(lab, leash)
+        if not is_there:
+            guest.run_to(place, goal=goal)
+            leash.stay()
         yield guest
