@@ -7,7 +7,7 @@ TERMINAL  = $(if $(OF_LAB),,$(shell test -t 0 && test -t 2 && echo yes))
 IS_SHELL := $(and $(filter run,$(MAKECMDGOALS)),$(or $(CMD)$(PROGRAMS),$(TERMINAL)),$(if $(ROOT),,yes))
 LESSON ?= $(if $(IS_SHELL),$(lastword $(LESSONS)),storage)
 
-.PHONY: setup-suite picture crash fuzz layouts faults fsx full-disks start slides prove mistakes shares bench \
+.PHONY: setup-suite picture crash fuzz layouts faults fsx full-disks start slides prove mistakes shares thirds bench \
 	budget tables test test-fast distributions debian
 
 help::
@@ -51,6 +51,8 @@ help::
 	@echo "  make shares     which part of its exercise's hidden points a mutant keeps that all visible"
 	@echo "                  tests pass, of those that are new in tests/mutants, or have changed:"
 	@echo "                    LESSON=1 [ONLY='1.2-*']   these, new or not"
+	@echo "  make thirds     what of an exercise's points is lost when a third of it is left out:"
+	@echo "                    LESSON=1 [ONLY=1.2]       this one, new or not"
 	@echo "  make bench      instructions per operation, here and on Linux (labs/bench)"
 	@echo "                    STORAGE=1               of drives and files"
 	@echo "  make budget     how many lines of code each lesson and part has, and may have"
@@ -136,6 +138,10 @@ shares: setup-test
 	@$(IN_MEMORY) $(AS_CHILD) $(PYTHON) -m labs.tools.proving.prove_shares $(THE_LESSON) \
 		$(call option,ONLY,only)
 
+thirds: setup-test
+	@$(IN_MEMORY) $(AS_CHILD) $(PYTHON) -m labs.tools.proving.prove_thirds $(THE_LESSON) \
+		$(call option,ONLY,only)
+
 ifdef REPEAT
 prove: setup-test
 	@$(IN_MEMORY) $(AS_CHILD) $(PYTHON) -m labs.tools.proving.prove_repeat \
@@ -200,7 +206,7 @@ IN_MEMORY = TMPDIR=$$(labs/tools/setup/temporary.sh)
 prove: export MEMORY_NEEDED := $(if $(SAMPLE)$(ONLY)$(CHANGED)$(REPEAT)$(GENERATED),,$(shell echo $$((5 << 20))))
 
 # Tests start hundreds of Pythons: here alone they keep bytecode, in folders that git ignores.
-test test-fast prove mistakes shares: export PYTHONDONTWRITEBYTECODE :=
+test test-fast prove mistakes shares thirds: export PYTHONDONTWRITEBYTECODE :=
 
 # The whole proof of the graders takes some minutes: here a sample of it, and all by make prove.
 test: setup-suite

@@ -9,7 +9,17 @@ import pytest
 from labs.tools.course.exercises import every_lesson
 from labs.tools.proving import prove_shares
 from labs.tools.proving.prove_mutants import mutants_of
-from labs.tools.proving.prove_shares import Hidden, Known, checksum, read, share, too_little, write
+from labs.tools.proving.prove_shares import (
+    Hidden,
+    Known,
+    checksum,
+    measured,
+    not_tried,
+    read,
+    share,
+    too_little,
+    write,
+)
 
 TESTS = {"a": Hidden(2, 4, True), "b": Hidden(1, 1, True), "c": Hidden(5, 2, False)}
 
@@ -25,6 +35,22 @@ def test_what_is_kept_is_of_today():
     now = {each.name: checksum(each) for lesson in every_lesson() for each in mutants_of(lesson)}
     old = [name for name, each in read().items() if now.get(name) != each.checksum]
     assert old == [], "make shares tries those that have changed, and forgets those that are gone"
+
+
+def test_measured_exercises_are_measured():
+    """Each mutant of theirs has a line."""
+    assert measured() >= {"1.1", "3.1", "S8"}
+    assert not_tried(read(), measured()) == [], "make shares tries the mutants that are new"
+
+
+def test_an_exercise_stays_measured(tmp_path):
+    """It becomes so with the last of its mutants; with a new one it is not forgotten."""
+    names, path = [each.name for each in mutants_of(1) if each.exercise == "1.1"], tmp_path / "kept"
+    known = {name: Known("0", None) for name in names}
+    for few, are in ((names[1:], set()), (names, {"1.1"}), (names[1:], {"1.1"})):
+        write({name: known[name] for name in few}, path)
+        assert measured(path) == are
+    assert not_tried(read(path), measured(path)) == names[:1]
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ import argparse
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatch
 from functools import cache
@@ -30,7 +30,6 @@ from labs.tools.grading.lab_plan import Job
 from labs.tools.grading.test_run import (
     WORKERS,
     Run,
-    TestResult,
     TestRunError,
     function_of,
     planned_file,
@@ -44,12 +43,15 @@ from labs.tools.proving.prove_mutants import (
     DIRECTORY,
     Mutant,
     MutantError,
+    file_of,
     mutant_job,
     mutants_of,
+    read_mutants,
 )
 
 FILE = DIRECTORY / "shares.txt"
 SEEN = "seen"
+MEASURED = "measured:"
 LEAST = 0.5
 AT_ONCE = 40  # mutants whose trees are there at the same time
 
@@ -70,9 +72,8 @@ def checksum(mutant: Mutant) -> str:
 
 def read(path: Path = FILE) -> dict[str, Known]:
     """What is kept, by the mutants' names."""
-    lines = path.read_text().splitlines() if path.exists() else []
     found = {}
-    for line in lines:
+    for line in lines_of(path)[1:]:
         name, number, *tests = line.split()
         counts = (each.rpartition("*") for each in tests)
         failed = None if tests == [SEEN] else {test: int(count) for test, _, count in counts}
@@ -80,9 +81,27 @@ def read(path: Path = FILE) -> dict[str, Known]:
     return found
 
 
+def lines_of(path: Path) -> list[str]:
+    """A file's lines; none of one that is not there."""
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def measured(path: Path = FILE) -> set[str]:
+    """The exercises of which each mutant has been tried."""
+    return {each for line in lines_of(path)[:1] for each in line.removeprefix(MEASURED).split()}
+
+
+def not_tried(known: dict[str, Known], exercises: Iterable[str]) -> list[str]:
+    """The mutants of exercises of which nothing is known."""
+    of_each = (read_mutants(each, file_of(each).read_text()) for each in sorted(exercises))
+    return [mutant.name for mutants in of_each for mutant in mutants if mutant.name not in known]
+
+
 def write(known: dict[str, Known], path: Path = FILE) -> None:
-    """Keeps it, in the order of names."""
-    lines = []
+    """Keeps it, in the order of names. An exercise that is measured stays so."""
+    tried = {name.partition("-")[0] for name in known}
+    whole = measured(path) | {each for each in tried if not not_tried(known, [each])}
+    lines = [" ".join([MEASURED, *sorted(whole)]) + "\n"]
     for name in sorted(known):
         failed = known[name].failed
         tests = [SEEN] if failed is None else [f"{test}*{n}" for test, n in sorted(failed.items())]
@@ -102,11 +121,21 @@ class Hidden:
     gate: bool
 
 
-@cache
 def hidden_tests(lesson: int) -> dict[str, dict[str, Hidden]]:
     """The hidden tests of a lesson's exercises, by function. Raises TestRunError."""
+    return tests_in(lesson, hidden_folder(lesson))
+
+
+def hidden_folder(lesson: int) -> str:
+    """Where they are."""
+    return f"tests/{name_of(lesson)}/hidden"
+
+
+@cache
+def tests_in(lesson: int, folder: str) -> dict[str, dict[str, Hidden]]:
+    """The graded tests in a folder, by exercise and by name there. Raises TestRunError."""
     with tempfile.TemporaryDirectory(prefix="shares-") as name:
-        run = Run(Path(name), [f"tests/{name_of(lesson)}/hidden"])
+        run = Run(Path(name), [folder])
         write_lines(run.plan, [asdict(Job("", "."))])
         run.pytest("found", ["--collect-only", "-pno:xdist"])
         planned = read_lines(planned_file(run.directory / "found"))
@@ -116,13 +145,13 @@ def hidden_tests(lesson: int) -> dict[str, dict[str, Hidden]]:
     for each in tests:
         function = function_of(each["test"])
         own = found.setdefault(each["exercise"], {})
-        own[short(function)] = Hidden(each["points"], variants[function], each["gate"])
+        own[short(function, folder)] = Hidden(each["points"], variants[function], each["gate"])
     return found
 
 
-def short(function: str) -> str:
-    """A test without its folder: test_pio.py::test_counts."""
-    return function.rpartition("/")[2]
+def short(function: str, folder: str) -> str:
+    """A test's name in a folder: test_pio.py::test_counts."""
+    return function.removeprefix(f"{folder}/")
 
 
 def share(tests: dict[str, Hidden], failed: dict[str, int]) -> float:
@@ -157,9 +186,10 @@ def tried(mutants: Sequence[Mutant], workers: int) -> dict[str, Known]:
     folder = f"tests/{name_of(mutants[0].lesson)}"
     with command_folder("shares") as work:
         jobs = [job_of(each, work) for each in mutants]
-        seen = failed_by(jobs, run_tests(jobs, [f"{folder}/visible"], workers))
-        rest = [each for each in jobs if not seen[each.name]]
-        failed = failed_by(rest, run_tests(rest, [f"{folder}/hidden"], workers)) if rest else {}
+        seen = failed_in(f"{folder}/visible", jobs, workers)
+        failed = failed_in(
+            f"{folder}/hidden", [each for each in jobs if not seen[each.name]], workers
+        )
     return {each.name: Known(checksum(each), failed.get(each.name)) for each in mutants}
 
 
@@ -168,12 +198,12 @@ def job_of(mutant: Mutant, work: Path) -> Job:
     return replace(mutant_job(mutant, work), name=mutant.name, tests=(), thorough=False)
 
 
-def failed_by(jobs: Sequence[Job], results: Sequence[TestResult]) -> dict[str, dict[str, int]]:
-    """For each job, how many variants of which tests fail."""
+def failed_in(folder: str, jobs: Sequence[Job], workers: int) -> dict[str, dict[str, int]]:
+    """For each job, how many variants of which tests of a folder fail."""
     failed: dict[str, Counter[str]] = {job.name: Counter() for job in jobs}
-    for each in results:
+    for each in run_tests(jobs, [folder], workers) if jobs else ():
         if not each.passed:
-            failed[each.job][short(function_of(each.test))] += 1
+            failed[each.job][short(function_of(each.test), folder)] += 1
     return {name: dict(tests) for name, tests in failed.items()}
 
 

@@ -23,7 +23,7 @@ def a_return(seed: int, code: Code) -> int:
 
 @pytest.mark.exercise("1.6", points=1)
 def test_name_of_an_address(lab):
-    """An address in the middle of a function."""
+    """An address in the middle of a function, and the one at which it begins."""
     usually = (
         Usual(
             "symbol_start of",
@@ -35,10 +35,11 @@ def test_name_of_an_address(lab):
     code = Code(lab.build(KERNEL))
     with told(usually, then), stopped(lab, "kmain") as guest:
         address = Random(lab.seed).randrange(code.start, code.end)
-        start, symbol = code.function(address), guest.call("symbol_start", address)
-        expected = code.described(address)
-        what = f"symbol_start of an address in {expected.partition(' ')[2]}: the beginning"
-        expect(what, code.described(symbol) if symbol else "0", code.described(start))
+        start, expected = code.function(address), code.described(address)
+        for asked in (address, start):
+            symbol, place = guest.call("symbol_start", asked), code.described(asked)
+            what = f"symbol_start of {place.partition(' ')[2]}: the beginning"
+            expect(what, code.described(symbol) if symbol else "0", code.described(start))
         guest.call("symbol_describe", address, SCRATCH, 80)
         text = guest.read(SCRATCH, 80).partition(b"\0")[0].decode("latin-1")
         if not code.is_described(address, text):

@@ -14,7 +14,7 @@ import pytest
 from tests.support.remote import KERNEL_BASE, Guest, stopped
 from tests.support.told import Usual, expect, require, told
 
-JUNK, GUARD = b"\xa5", 64  # bytes after the BSS that must stay
+JUNK, GUARD = b"\xa5", 64  # bytes on both sides of the BSS that must stay
 IN_GDB = "make gdb LESSON=1 BOOT=direct, then: hbreak _start, continue, stepi"
 
 
@@ -33,18 +33,20 @@ def test_kmain_is_reached(lab):
 @pytest.mark.exercise("1.2", points=1)
 def test_bss_is_zero(lab):
     """A loader need not clear the BSS: here there is junk in it at _start, and zeros before paging.
-    What follows it stays."""
+    What is before it stays, and what follows it."""
     usually = (
+        Usual("before the BSS", "EDI begins at physical(bss_start), not below it"),
         "rep stosb is missing, or ECX is not the number of bytes (rep stosd counts words)",
         "EDI is bss_start, and not physical(bss_start): before paging, addresses are physical",
     )
     with told(usually, IN_GDB), stopped(lab, "_start") as guest:
         start, end = (guest.address(name) - KERNEL_BASE for name in ("bss_start", "bss_end"))
-        guest.write(start, JUNK * (end - start + GUARD))
+        guest.write(start - GUARD, JUNK * (GUARD + end - start + GUARD))
         guest.run_to("enable_paging", why="the BSS is cleared before that")
         require_zero(guest, start, end)
-        after = guest.read(end, GUARD)
-        require(after == JUNK * GUARD, f"memory after the BSS was changed: {changed(after)} bytes")
+        for side, address in (("before", start - GUARD), ("after", end)):
+            found = changed(guest.read(address, GUARD))
+            require(found == 0, f"memory {side} the BSS was changed: {found} bytes")
 
 
 def require_zero(guest: Guest, start: int, end: int) -> None:

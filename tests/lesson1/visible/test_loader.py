@@ -47,17 +47,22 @@ def test_second_stage_is_read(lab):
 
 @pytest.mark.exercise("1.4", points=1, host=True)
 def test_load_elf(lab):
-    """One segment of a sector in the file, and of 100 bytes more in memory."""
+    """One segment of 512 bytes in the file, in the middle of a sector, and of 100 bytes more in
+    memory."""
     usually = (
         Usual(
-            r"C does not define|^(?!100 )\d+ bytes",
+            r"C does not define|^(?!100 )\d+ bytes .*\bwritten",
             "a segment goes to its physical address (paddr), which is an index of area->memory",
         ),
         Usual("^100 bytes", "what a segment has in memory beyond the file is not zeroed"),
+        Usual(
+            r"^(?!100 )\d+ bytes .*seen 0x..$",
+            "a segment's bytes begin at any offset of the file, not at the sector's beginning",
+        ),
     )
     text = Random(lab.seed).randbytes(512)
     with told(usually, "make hint EX=1.4"):
-        segments = [Segment(AREA, text, 1024, memory=len(text) + 100)]
+        segments = [Segment(AREA, text, 1100, memory=len(text) + 100)]
         require_loaded(lab, [Executable(entry=AREA, segments=segments)])
 
 

@@ -88,7 +88,7 @@ class Traps:
         return self.machine.read_words(self.machine.address("trap_stubs") + 4 * vector, 1)[0]
 
     def check_frame(self, vector: int, code: int, registers: dict[str, int], home: int) -> int:
-        """The frame tells all that was; and C code finds what it needs. Returns its address."""
+        """The frame tells all that was. Returns its address."""
         address, frame = trap_frame(self.machine)
         what = f"vector {vector}, in the frame"
         for name in (*GENERAL, *DATA_SEGMENTS, "eflags"):
@@ -105,20 +105,24 @@ class Traps:
         )
         assert frame["eip"] == home, f"{what}: eip is {frame['eip']:#x}, not {home:#x}"
         assert frame["cs"] & 0xFFFF == KERNEL_CODE, f"{what}: cs is {frame['cs']:#x}"
+        return address
+
+    def check_handler(self, vector: int) -> None:
+        """C code finds what it needs."""
         now = self.machine.registers()
         assert not now["eflags"] & DIRECTION, f"vector {vector}: C code with the direction flag set"
         assert not now["eflags"] & INTERRUPTS, f"vector {vector}: the handler can be interrupted"
         assert (now["ds"], now["es"]) == (KERNEL_DATA, KERNEL_DATA), (
             f"vector {vector}: DS and ES are {now['ds']:#x} and {now['es']:#x} in the handler"
         )
-        return address
 
-    def leave(self) -> None:
-        """Returns from trap_dispatch as C does: with other values in EAX, ECX and EDX, and in the
-        word of the argument."""
+    def leave(self, argument: int | None = None) -> None:
+        """Returns from trap_dispatch as C does: with other values in EAX, ECX and EDX. argument:
+        what it leaves in the word of its argument, which belongs to it."""
         machine = self.machine
         now = machine.registers()
-        machine.write(now["esp"] + 4, struct.pack("<I", self.random.getrandbits(32)))
+        if argument is not None:
+            machine.write(now["esp"] + 4, struct.pack("<I", argument))
         (home,) = machine.read_words(now["esp"], 1)
         junk = {name: self.random.getrandbits(32) for name in ("eax", "ecx", "edx")}
         machine.set(**junk, esp=now["esp"] + 4, eip=home)
@@ -210,6 +214,29 @@ def test_every_other_vector(lab):
     with traps(lab) as kernel:
         for vector in range(32 + lab.seed % step, 256, step):
             kernel.go_through(vector)
+
+
+@pytest.mark.exercise("2.3", points=1)
+def test_what_c_code_finds(lab):
+    """In trap_dispatch, whatever was interrupted: the direction flag is clear, interrupts are
+    disabled, and DS and ES are the kernel's."""
+    with traps(lab) as kernel:
+        for vector in (0, 3, 14, 0x42, 0x80):
+            registers = kernel.random_registers() | {"eflags": INTERRUPTS | DIRECTION | 2}
+            kernel.enter(vector, 0, registers | {"es": USER_DATA, "ds": USER_DATA})
+            kernel.check_handler(vector)
+
+
+@pytest.mark.exercise("2.3", points=1)
+def test_handler_may_change_its_argument(lab):
+    """A handler that changes its argument: the frame is found all the same. By the calling
+    convention the argument belongs to the function."""
+    with traps(lab) as kernel:
+        for vector in (3, 14, 0x42):
+            registers = kernel.random_registers()
+            home = kernel.enter(vector, 0, registers)
+            kernel.leave(argument=kernel.random.getrandbits(32))
+            kernel.check_return(vector, registers, home)
 
 
 @pytest.mark.exercise("2.3", points=1)

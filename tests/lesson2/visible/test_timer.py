@@ -13,7 +13,7 @@ from tests.support.told import Usual, expect, require, told
 FREQUENCY, RATE = 1193182, 100  # Hz: the PIT's own clock, and the kernel's ticks
 LATE = 200  # of the PIT's counts, until pit_initialize has returned
 IN_SERVICE = 0x0B  # OCW3: the next read of the command port gives the in-service bits
-NO_EOI = "no EOI is sent after the first interrupt, so the controller delivers no other"
+NO_EOI = "no EOI (0x20, to the command port) follows the first interrupt, so no other comes"
 VECTOR = "ICW2, the vector of the controller's first IRQ, comes right after ICW1: it must be 32"
 KEY = "make gdb LESSON=2 BOOT=direct, then: tbreak pic_dispatch, continue, monitor info pic"
 
