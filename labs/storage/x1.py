@@ -4,8 +4,8 @@
     python -m labs.storage.x1 --build build/storage --file /dev/sdb      this computer's disk too
 
 Writes x1.html, x1.json, tables and plots, and requests.csv to build/lab/report: what each of a
-row's first 10,000 requests cost, in the disk model's time. Without a terminal and without --predict
-nothing is predicted.
+row's first 10,000 requests cost, in the disk model's time; and labs/storage/measurement.json, which
+is handed in. Without a terminal and without --predict nothing is predicted, and nothing handed in.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from labs.storage import disks, random_reads, sensitivity
 from labs.storage.disk_model import HDD5400
+from labs.storage.measure import QUESTIONS, own_figures
 from labs.storage.pages import Page
 from labs.storage.report import (
     MARKS,
@@ -47,17 +49,14 @@ from labs.storage.x1_plots import (
     plot_places,
     plot_times,
 )
-from labs.tools.course.measurement import MeasurementError, Question, predictions
+from labs.tools.course.exercises import ROOT, STORAGE
+from labs.tools.course.measurement import MeasurementError, finished, predictions
 from labs.tools.machine.command import typed_path
 from labs.tools.machine.patience import told
 from labs.tools.machine.run import guarded, is_terminal
 
 OUT = Path("build/lab/report")
 SEEKRW = Path("build/host/seekrw")
-QUESTIONS = (
-    Question("ext3", "A file on ext3 (block pointers): a read takes how many times as long?", "x"),
-    Question("ext4", "A file on ext4 (extents): a read takes how many times as long?", "x"),
-)
 FIRST_READS = 12
 LISTED = 10_000  # requests of a row in requests.csv
 
@@ -166,12 +165,16 @@ def add_prediction(page: Page, figures: Sequence[Figures], predicted: Mapping[st
     if not predicted:
         page.text("Prediction", "预测", "None: there was no terminal, and no PREDICT='2 1.5'.")
         return
-    rows = [
-        [key, predicted[key], ratio(figures, DIRECT[key], "raw direct") or 0.0] for key in predicted
-    ]
+    results = results_of(figures)
     page.table(
-        "Prediction 预测: times as long as the raw drive", ["row", "predicted", "measured"], rows
-    )
+        "Prediction 预测: times as long as the raw drive", ["row", "predicted", "measured"],
+        [[key, predicted[key], results[key]] for key in predicted],
+    )  # fmt: skip
+
+
+def results_of(figures: Sequence[Figures]) -> dict[str, float]:
+    """What the questions ask for."""
+    return {each.key: ratio(figures, DIRECT[each.key], "raw direct") or 0.0 for each in QUESTIONS}
 
 
 def add_tables(page: Page, figures: Sequence[Figures]) -> None:
@@ -360,18 +363,29 @@ def lab(options: argparse.Namespace) -> int:
         own = read_own(options.file, experiment) if options.file else None
         with progress_bar(experiment) as progress:
             figures = measured(options, experiment, progress)
+        page = make_page(figures, experiment, predicted, own)
+        path = page.write(options.out, as_json(figures, experiment, predicted))
+        write_requests(options.out / "requests.csv", figures)
+        page.show()
+        print(f"The report is {path}.")
+        if missing := left_out(figures):
+            words = ", ".join(missing)
+            print(f"make lab: left out, as the time was used up: {words}", file=sys.stderr)
+            return 1
+        if predicted:
+            hand_in(options, predicted, results_of(figures))
     except (disks.DiskError, random_reads.LabError, MeasurementError) as error:
         print(f"make lab: {error}", file=sys.stderr)
         return 1
-    page = make_page(figures, experiment, predicted, own)
-    path = page.write(options.out, as_json(figures, experiment, predicted))
-    write_requests(options.out / "requests.csv", figures)
-    page.show()
-    print(f"The report is {path}.")
-    if missing := left_out(figures):
-        print(f"make lab: left out, as the time was used up: {', '.join(missing)}", file=sys.stderr)
-        return 1
     return 0
+
+
+def hand_in(
+    options: argparse.Namespace, predicted: Mapping[str, float], results: Mapping[str, float]
+) -> None:
+    """Measures once more, what the grader does, and writes the file that is handed in."""
+    figures = partial(own_figures, options.build, options.out)
+    finished(STORAGE, options, QUESTIONS, predicted, results, figures)
 
 
 def main() -> int:
@@ -382,6 +396,7 @@ def main() -> int:
         "--file", type=typed_path, help="read this file or device of this computer, too"
     )
     parser.add_argument("--out", type=Path, default=OUT)
+    parser.add_argument("--hand-in", type=Path, default=ROOT, help="a tree to write to")
     return lab(parser.parse_args())
 
 

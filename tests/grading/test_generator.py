@@ -16,7 +16,6 @@ import pytest
 
 from labs.tools.course import difference, exercises, hint, room_readme, start, student_tree
 from labs.tools.course.exercises import (
-    STORAGE,
     ExerciseError,
     blank,
     by_id,
@@ -25,7 +24,7 @@ from labs.tools.course.exercises import (
     regions,
     solved,
 )
-from labs.tools.course.handed_in import ANSWERS, NUMBERS
+from labs.tools.course.handed_in import NUMBERS, answers_path
 from labs.tools.course.source_lists import ever_linked
 from labs.tools.course.student_tree import TreeError
 from labs.tools.grading.grade_parts import parts_of
@@ -64,8 +63,8 @@ def contents(lesson: int) -> dict[str, bytes]:
 
 
 def test_list_is_whole() -> None:
-    """Each lesson has 100 points, 80 of them for exercises (the storage lab: all of
-    them); each exercise has four hints, and each region an exercise with as many stubs."""
+    """Each lesson has 100 points, 80 of them for exercises; each exercise has four hints, and each
+    region an exercise with as many stubs."""
     points = Counter()
     for each in exercises.load():
         points[each.lesson] += each.points
@@ -73,9 +72,8 @@ def test_list_is_whole() -> None:
         assert set(each.needs) <= {other.id for other in exercises.load()}, each.id
         for path in each.files:
             blank((ROOT / path).read_text(), path, each)
-    assert points.pop(STORAGE) == 100
-    assert points == dict.fromkeys(LESSONS, 80)
-    assert all(80 + sum(part.points for part in parts_of(n)) == 100 for n in LESSONS)
+    assert points == dict.fromkeys(EVERY, 80)
+    assert all(80 + sum(part.points for part in parts_of(n)) == 100 for n in EVERY)
 
 
 def test_files_belong_to_one_exercise() -> None:
@@ -158,10 +156,10 @@ def test_readmes_of_folders_name_what_is_there(lesson) -> None:
             assert named <= there, f"{name}: {line}"
 
 
-@pytest.mark.parametrize("lesson", LESSONS)
+@pytest.mark.parametrize("lesson", EVERY)
 def test_tree_has_questions_and_no_answer(lesson) -> None:
     """And nobody's measurement."""
-    tree, path = contents(lesson), ANSWERS.format(lesson)
+    tree, path = contents(lesson), answers_path(lesson)
     key = tomllib.loads((ROOT / path).read_text())
     given = tree[path].decode()
     assert tomllib.loads(given) == dict.fromkeys(key, "")

@@ -14,12 +14,12 @@ import pytest
 
 from labs.tools.course.exercises import ROOT, lessons, of_lesson
 from labs.tools.course.handed_in import (
-    ANSWERS,
-    MEASUREMENT,
     HandedInError,
     Measurement,
+    answers_path,
     chosen,
     compare,
+    measurement_path,
     read_answers,
     read_measurement,
     same_answer,
@@ -34,7 +34,7 @@ from labs.tools.proving.prove import hand_in_reference
 from tests.support.building import make
 
 GOOD = {"sources": "1", "prediction": {"a": 1}, "result": {"a": 2.5}, "figures": {"x": 100}}
-M, A = MEASUREMENT.format(1), ANSWERS.format(1)
+M, A = measurement_path(1), answers_path(1)
 
 
 def written(**changes: object) -> bytes:
@@ -160,8 +160,8 @@ def test_handout_has_the_questions(lesson: int) -> None:
     told = re.findall(r"^(\d)\. ", part.partition("Then measure")[0], re.MULTILINE)
     (example,) = re.findall(r"PREDICT='(.+?)'", part)
     assert len(told) == len(example.split()) == len(module_of(lesson).QUESTIONS)
-    for path in (MEASUREMENT, ANSWERS):
-        assert path.format(lesson) in text
+    for path in (measurement_path, answers_path):
+        assert path(lesson) in text
     for part in parts_of(lesson):
         assert f"| {part.points} |" in text.partition("## What you hand in")[2]
 
@@ -218,8 +218,8 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def laid(tree: Path, measurement: bytes, answers: bytes) -> Path:
     """A tree with these files."""
     (tree / "labs/lesson2").mkdir(parents=True)
-    (tree / MEASUREMENT.format(2)).write_bytes(measurement)
-    (tree / ANSWERS.format(2)).write_bytes(answers)
+    (tree / measurement_path(2)).write_bytes(measurement)
+    (tree / answers_path(2)).write_bytes(answers)
     return tree
 
 
@@ -235,8 +235,8 @@ def test_figures_of_another_kernel(graded, own: Path, tmp_path: Path) -> None:
     some wrong answers."""
     other, module = "0123456789abcdef", module_of(2)
     theirs = module.own_figures(ROOT / "build/lesson2", tmp_path, other)
-    table = json.loads((own / MEASUREMENT.format(2)).read_bytes()) | {"figures": theirs}
-    answers = (own / ANSWERS.format(2)).read_text()
+    table = json.loads((own / measurement_path(2)).read_bytes()) | {"figures": theirs}
+    answers = (own / answers_path(2)).read_text()
     wrong = re.sub(r"^([12] = ).*$", r'\g<1>"12345"', answers, flags=re.MULTILINE)
     for sources, words in (
         (other, "other exercise files"),
@@ -265,4 +265,4 @@ def test_figures_of_another_kernel(graded, own: Path, tmp_path: Path) -> None:
 def test_files_that_are_meant_to_harm(graded, tmp_path: Path, data: bytes, words: str) -> None:
     scores = graded(laid(tmp_path / "tree", data, data))
     assert [scores[name].points for name in "MA"] == [0, 0]
-    assert f"{ANSWERS.format(2)} {words}" in text_report(list(scores.values()))
+    assert f"{answers_path(2)} {words}" in text_report(list(scores.values()))

@@ -54,10 +54,10 @@ def test_names_of_the_lesson() -> None:
 
 
 def test_points() -> None:
-    """They are 100; the extras have none."""
+    """They are 80, as those of a lesson; the extras have none."""
     points = {each.id: each.points for each in of_lesson(STORAGE)}
-    wanted = {"S1": 15, "S2": 15, "S3": 20, "S4": 20, "S5": 15, "S6": 15}
-    assert sum(wanted.values()) == 100
+    wanted = {"S1": 12, "S2": 12, "S3": 16, "S4": 16, "S5": 12, "S6": 12}
+    assert sum(wanted.values()) == 80
     assert points == wanted | {each.id: 0 for each in of_lesson(STORAGE)[len(wanted) :]}
 
 

@@ -54,9 +54,11 @@ def make_lab(figures, monkeypatch, tmp_path, capsys):
     """Runs the command with these options; its status, what it said, and its folder."""
     monkeypatch.setattr(x1, "measured", lambda *_: figures)
     monkeypatch.setattr(x1, "SEEKRW", tmp_path / "seekrw")
+    monkeypatch.setattr(x1, "own_figures", lambda *_: {"requests": 300})
 
     def command(*arguments):
         words = ["--build", "build/storage", "--reads", "300", "--out", str(tmp_path / "report")]
+        words += ["--hand-in", str(tmp_path)]
         monkeypatch.setattr(sys, "argv", ["x1", *words, *arguments])
         status = x1.main()
         said = capsys.readouterr()

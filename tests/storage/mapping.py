@@ -13,7 +13,7 @@ import struct
 import subprocess
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 
@@ -248,6 +248,18 @@ def require_mapped(lab: Lab, disk: Disk, file: Mapped, wanted: Sequence[Wanted])
     for answer, each in zip(lab.judged(answers), wanted, strict=True):
         check_mapped(file, answer, each)
     return answers
+
+
+def require_places(lab: Lab, disk: Disk, file: Mapped, wanted: Sequence[Wanted]) -> None:
+    """Each block is where it should be; a run may be shorter than it is, but not longer."""
+    answers = ask(lab, disk, file, [logical for logical, *_ in wanted])
+    for answer, (logical, physical, length, unwritten) in zip(
+        lab.judged(answers), wanted, strict=True
+    ):
+        is_short = answer.length >= 1 and (answer.length <= length or length == ENDLESS)
+        seen = replace(answer, length=1) if is_short else answer
+        right = Answer(0, physical, 1, unwritten, 0, 0, (), "")
+        expect(f"{file.asked}({logical}), of the run its first block", str(seen), str(right))
 
 
 def check_mapped(file: Mapped, answer: Answer, wanted: Wanted) -> None:

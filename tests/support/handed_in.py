@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from labs.tools.course.handed_in import (
-    ANSWERS,
-    MEASUREMENT,
     HandedInError,
     Measurement,
     MeasurementError,
+    answers_path,
     compare,
+    measurement_path,
+    measuring,
     read_answers,
     read_measurement,
     same_answer,
@@ -48,18 +49,18 @@ def data_of(lab: Lab, path: str, remedy: str) -> bytes:
 
 def measurement_of(lab: Lab) -> Measurement:
     """The measurement that is handed in. Raises HandedInError."""
-    path = MEASUREMENT.format(lab.lesson)
-    return read_measurement(data_of(lab, path, f"make LESSON={lab.lesson} measure writes it"), path)
+    path = measurement_path(lab.lesson)
+    return read_measurement(data_of(lab, path, f"{measuring(lab.lesson)} writes it"), path)
 
 
 def has_prediction(lab: Lab, questions: Sequence[Question]) -> None:
     """Each question has a prediction and a result. How far they are apart does not matter."""
     if is_reference(lab):
         return
-    handed, path = measurement_of(lab), MEASUREMENT.format(lab.lesson)
+    handed, path = measurement_of(lab), measurement_path(lab.lesson)
     for name, numbers in (("prediction", handed.prediction), ("result", handed.result)):
         absent = ", ".join(each.key for each in questions if each.key not in numbers)
-        assert not absent, f'{path}: "{name}" has no {absent}: make LESSON={lab.lesson} measure'
+        assert not absent, f'{path}: "{name}" has no {absent}: {measuring(lab.lesson)}'
 
 
 def has_own_figures(lab: Lab, figures_of: Callable[[str], Mapping[str, int]]) -> None:
@@ -81,7 +82,7 @@ def has_own_figures(lab: Lab, figures_of: Callable[[str], Mapping[str, int]]) ->
 
 def answer_of(lab: Lab, number: str) -> str:
     """An answer that is handed in; there must be one."""
-    path = ANSWERS.format(lab.lesson)
+    path = answers_path(lab.lesson)
     answer = read_answers(data_of(lab, path, "your tree came with it"), path)[number]
     assert answer, f"{path}: no answer is written between the quotes"
     return answer
@@ -89,7 +90,7 @@ def answer_of(lab: Lab, number: str) -> str:
 
 def is_right(lab: Lab, number: str, of_kernel: Mapping[str, Callable[[Lab], int]]) -> None:
     """An answer is that of the reference's file, or what a function finds in this kernel."""
-    answer, path = answer_of(lab, number), ANSWERS.format(lab.lesson)
+    answer, path = answer_of(lab, number), answers_path(lab.lesson)
     if number in of_kernel:
         right = str(of_kernel[number](lab))
     else:

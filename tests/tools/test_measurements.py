@@ -17,7 +17,7 @@ import pytest
 from labs.lesson1 import measure as measure_boot
 from labs.lesson2 import measure as measure_ticks
 from labs.lesson3 import measure as measure_calls
-from labs.tools.course.handed_in import MEASUREMENT, read_measurement, sources_of
+from labs.tools.course.handed_in import measurement_path, read_measurement, sources_of
 from labs.tools.course.measurement import (
     MeasurementError,
     Question,
@@ -91,7 +91,7 @@ def measured_once(lesson: int, factory: pytest.TempPathFactory, less: str = "") 
 def check_handed_in(lesson: int, tree: Path, questions: list[Question], printed: str) -> None:
     """The file is as the grader takes it, and each prediction is drawn and printed beside its
     result."""
-    path = MEASUREMENT.format(lesson)
+    path = measurement_path(lesson)
     handed = read_measurement((tree / path).read_bytes(), path)
     keys = [each.key for each in questions]
     assert list(handed.prediction) == list(handed.result) == keys

@@ -1,7 +1,7 @@
-"""The files that a student hands in beside the exercises, in labs/lesson{n}/:
+"""The files that a student hands in beside the exercises, in labs/lesson{n}/ or labs/storage/:
 
-measurement.json   written by make measure: the predictions, the results, and figures of the kernel
-                   that the grader measures again
+measurement.json   written by make measure, or make lab: the predictions, the results, and figures
+                   of the kernel that the grader measures again
 answers.toml       five short answers, written by hand
 
 What is in them is a student's: every fault of a file is an error that names the file and the cause.
@@ -17,9 +17,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from labs.tools.course.exercises import of_lesson
+from labs.tools.course.exercises import STORAGE, name_of, of_lesson, word_of
 
-MEASUREMENT, ANSWERS = "labs/lesson{}/measurement.json", "labs/lesson{}/answers.toml"
 SIZE_LIMIT = 16 << 10  # bytes of either
 ANSWER_LENGTH = 80  # characters
 NUMBERS = ("1", "2", "3", "4", "5")  # of the answers
@@ -46,6 +45,21 @@ class Measurement:
     prediction: dict[str, float]
     result: dict[str, float]
     figures: dict[str, float]
+
+
+def measurement_path(lesson: int) -> str:
+    """Where a lesson's measurement is, in a tree."""
+    return f"labs/{name_of(lesson)}/measurement.json"
+
+
+def answers_path(lesson: int) -> str:
+    """Where the answers are."""
+    return f"labs/{name_of(lesson)}/answers.toml"
+
+
+def measuring(lesson: int) -> str:
+    """The command that measures."""
+    return f"make LESSON={word_of(lesson)} {'lab' if lesson == STORAGE else 'measure'}"
 
 
 # ---- the measurement ----------------------------------------------------------------------------
@@ -76,7 +90,7 @@ def write_measurement(
     figures: Mapping[str, int],
 ) -> Path:
     """Writes the file into the tree `root`; returns its path."""
-    path = root / MEASUREMENT.format(lesson)
+    path = root / measurement_path(lesson)
     table = {"sources": sources, "prediction": dict(prediction)}
     table |= {"result": dict(result), "figures": dict(figures)}
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -124,7 +138,7 @@ def numbers_of(table: object, name: str, path: str) -> dict[str, float]:
 
 def compare(handed: Measurement, sources: str, figures: Mapping[str, int], lesson: int) -> None:
     """Are these the figures of this kernel? Raises HandedInError for the first that is not."""
-    path, again = MEASUREMENT.format(lesson), f"make LESSON={lesson} measure"
+    path, again = measurement_path(lesson), measuring(lesson)
     if handed.sources != sources:
         raise HandedInError(
             f"{path} was measured with other exercise files than those that are here. After the "

@@ -35,7 +35,7 @@ from labs.tools.course.exercises import (
     regions,
     solved,
 )
-from labs.tools.course.handed_in import ANSWERS, without_answers
+from labs.tools.course.handed_in import answers_path, without_answers
 from labs.tools.course.source_lists import ever_linked
 from labs.tools.machine.command import own_environment
 
@@ -79,7 +79,7 @@ NEVER = (
     *(
         "labs/tools/course/student_tree.py",
         "labs/tools/proving/*",
-        "labs/lesson*/measurement.json",
+        "labs/*/measurement.json",
         "*solutions*",
         ".ci/*",
     ),
@@ -235,7 +235,7 @@ def content(path: str, lesson: int, root: Path) -> bytes:
         return exercise_list(lesson, root).encode()
     if path == rooms.LIST:
         return room_list(lesson, root).encode()
-    if fnmatch(path, ANSWERS.format("?")):
+    if path in map(answers_path, every_lesson(root)):
         return without_answers((root / path).read_text()).encode()
     data = (root / path).read_bytes()
     if b"SOLUTION " not in data or path not in exercise_files(root):

@@ -38,7 +38,7 @@ BESIDE = (
 )
 
 HANDED_IN = (
-    ", and two more in labs/lesson{} that you hand in, measurement.json and answers.toml\n"
+    ", and two more in labs/{} that you hand in, measurement.json and answers.toml\n"
     "(the handout says how)"
 )
 
@@ -57,7 +57,7 @@ def text(lesson: int, paths: set[str], given: list[str], root: Path = ROOT) -> s
             heading=heading(lesson, root),
             name=name_of(lesson),
             mark="S1" if lesson == STORAGE else "n.m",
-            handed_in="" if lesson == STORAGE else HANDED_IN.format(lesson),
+            handed_in=HANDED_IN.format(name_of(lesson)),
             exercises="\n".join(rows),
             first=exercises[0].id,
             given=given_note(given),

@@ -52,6 +52,7 @@ from labs.tools.machine.work_folder import command_folder
 
 SECRET = "APPRENTICE_SECRET"  # an instructor's word: without it nobody can tell a run's questions
 FOLDERS_LOOKED_AT = 1000
+OF_STORAGE = ("user-programs", "build/host/lab-file")  # what its tests need beside the kernel
 DISTRUST = "grade: WITHOUT A SANDBOX: the submission can read every file that you can"
 
 
@@ -136,8 +137,7 @@ def grade_submission(
     require_output(output)
     if options.without_sandbox:
         print(DISTRUST, file=sys.stderr)
-    programs = ["user-programs"] if exercises[0].lesson == STORAGE else []
-    build_reference(exercises[0].lesson, options.core, *programs)
+    build_reference(exercises[0].lesson, options.core)
     seed = options.seed or seed_of(options.submission, exercises)
     how = {"boxed": not options.without_sandbox, "core": options.core, "workers": options.workers}
     scores = graded(exercises, options.submission, work, seed, **how)
@@ -222,6 +222,7 @@ def build_reference(lesson: int, core: bool = False, *targets: str) -> None:
     GradeError with the compiler's words."""
     breadth = "no" if core else "yes"
     words = [f"LESSON={word_of(lesson)}", f"BREADTH={breadth}", "image-disk", *targets]
+    words += OF_STORAGE if lesson == STORAGE else ()
     (ROOT / "build").mkdir(exist_ok=True)
     command = ["flock", "build/.lock", "make", "-s", *words]  # as the Makefile does
     done = subprocess.run(

@@ -31,7 +31,6 @@ from typing import TypeVar
 
 from labs.tools.course.exercises import (
     ROOT,
-    STORAGE,
     Exercise,
     ExerciseError,
     every_lesson,
@@ -41,7 +40,12 @@ from labs.tools.course.exercises import (
     of_lesson,
     word_of,
 )
-from labs.tools.course.handed_in import ANSWERS, sources_of, without_answers, write_measurement
+from labs.tools.course.handed_in import (
+    answers_path,
+    sources_of,
+    without_answers,
+    write_measurement,
+)
 from labs.tools.grading.grade import GradeError, build_reference, submission_jobs
 from labs.tools.grading.grade_parts import part_jobs, parts_of
 from labs.tools.grading.grade_report import Score, number, scores_of, total
@@ -196,16 +200,14 @@ def prepared(proof: Proof, work: Path) -> Proof:
         for path, data in handout_files(exercise).items():
             (handout / path).parent.mkdir(parents=True, exist_ok=True)
             (handout / path).write_bytes(data)
-    if lesson != STORAGE:
-        answers = handout / ANSWERS.format(lesson)
-        answers.parent.mkdir(parents=True, exist_ok=True)
-        answers.write_text(without_answers((ROOT / ANSWERS.format(lesson)).read_text()))
+    answers = handout / answers_path(lesson)
+    answers.parent.mkdir(parents=True, exist_ok=True)
+    answers.write_text(without_answers((ROOT / answers_path(lesson)).read_text()))
     # What does not pass at one clock rate gives no points: for nothing one of them is enough.
     for_nothing = {"modes": ("icount",), "thorough": proof.is_whole}
     proof.add_submission(HANDOUT, handout, work, exercises=proof.blank, **for_nothing)
     if proof.is_whole:
-        if lesson != STORAGE:
-            hand_in_reference(lesson, work / "handed-in")
+        hand_in_reference(lesson, work / "handed-in")
         proof.add_submission(REFERENCE, ROOT, work, work / "handed-in", thorough=True)
     add_changes(proof, work, proof.mutants, partial(mutant_job, visible=proof.has_visible))
     add_changes(proof, work, proof.ways, way_job)
@@ -218,11 +220,11 @@ def prepared(proof: Proof, work: Path) -> Proof:
 def hand_in_reference(lesson: int, tree: Path) -> None:
     """Measures the reference, and writes what is handed in of it into a folder."""
     build_reference(lesson, False, "user-programs")
-    module = importlib.import_module(f"labs.lesson{lesson}.measure")
-    (tree / ANSWERS.format(lesson)).parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy(ROOT / ANSWERS.format(lesson), tree / ANSWERS.format(lesson))
+    module = importlib.import_module(f"labs.{name_of(lesson)}.measure")
+    (tree / answers_path(lesson)).parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(ROOT / answers_path(lesson), tree / answers_path(lesson))
     sources, guesses = sources_of(ROOT, lesson), {each.key: 1.0 for each in module.QUESTIONS}
-    figures = module.own_figures(ROOT / f"build/lesson{lesson}", tree, sources)
+    figures = module.own_figures(ROOT / f"build/{name_of(lesson)}", tree, sources)
     write_measurement(tree, lesson, sources, guesses, guesses, figures)
 
 

@@ -14,12 +14,14 @@ from tests.storage.mapping import (
     ENDLESS,
     Disk,
     Mapped,
+    Wanted,
     ask,
     file_of,
     node,
     pointers,
     read_disk,
     require_mapped,
+    require_places,
     require_told_apart,
     root,
 )
@@ -164,12 +166,30 @@ def random_tree(random: Random, disk: Disk, depth: int) -> tuple[Mapped, list[tu
     return root(depth, build(depth, 4)), extents
 
 
-@pytest.mark.exercise("S3", points=3, host=True)
+@pytest.mark.exercise("S3", points=1, host=True)
+@pytest.mark.parametrize("depth", range(6))
+def test_places_in_trees(lab, depth):
+    """Trees of depth 0 to 5: each block is where it should be, however short the run is that is
+    answered."""
+    require_places(lab, *tree_with_questions(lab.seed + depth, depth))
+
+
+@pytest.mark.exercise("S3", points=2, host=True)
 @pytest.mark.parametrize("depth", range(6))
 def test_trees_of_extents(lab, depth):
     """Trees of depth 0 to 5 with leaves of up to 340 extents: blocks at and around each extent are
     mapped right, and only what is needed is read."""
-    random = Random(lab.seed + depth)
+    disk, file, wanted = tree_with_questions(lab.seed + depth, depth)
+    for (logical, physical, *_), answer in zip(
+        wanted, require_mapped(lab, disk, file, wanted), strict=True
+    ):
+        if physical:
+            expect(f"block {logical}: nodes read", len(answer.read), depth)
+
+
+def tree_with_questions(seed: int, depth: int) -> tuple[Disk, Mapped, list[Wanted]]:
+    """A tree with that many levels below its root, and what is to be found in it."""
+    random = Random(seed)
     disk = Disk(4096, HUGE)
     file, extents = random_tree(random, disk, depth)
     chosen = [0, len(extents) - 1, *random.sample(range(len(extents)), min(40, len(extents)))]
@@ -184,11 +204,7 @@ def test_trees_of_extents(lab, depth):
             wanted.append((end, 0, following - end, False))
     if extents[0][0]:
         wanted.append((0, 0, extents[0][0], False))
-    for (logical, physical, *_), answer in zip(
-        wanted, require_mapped(lab, disk, file, wanted), strict=True
-    ):
-        if physical:
-            expect(f"block {logical}: nodes read", len(answer.read), depth)
+    return disk, file, wanted
 
 
 @pytest.mark.exercise("S3", points=2, host=True)

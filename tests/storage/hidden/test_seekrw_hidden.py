@@ -246,8 +246,13 @@ def test_report_of_long_runs(lab):
 @pytest.mark.exercise("S6", points=2, once=True)
 def test_in_the_kernel(lab, tmp_path):
     """The program in the kernel: QEMU sees the requests of the seed, and no others."""
+    require_reads(lab, tmp_path)
+
+
+def require_reads(lab, folder):
+    """The reads of a seed in a kernel, of a raw drive that is made in `folder`."""
     size, count, (seed,) = 64 << 20, 200, seeds(lab, 1)
-    image = tmp_path / "b.img"
+    image = folder / "b.img"
     image.write_bytes(b"")
     os.truncate(image, size + 512)
     fields = with_files(lab, {"bin/seekrw": lab.build("build/user/bin/seekrw").read_bytes()})

@@ -1,9 +1,9 @@
 """Exercise S2: interrupts and DMA. The drives are as strict as hardware (tests/storage/host), and
 in the last test QEMU's.
 
-Not looked at here, but by the graders: memory at boundaries of 64 KiB and out of reach, interrupts
-that come early, late, never, or from nobody, errors of the controller, and a change of the mode
-while a request is under way.
+Not looked at here, but by the graders: memory in other pieces, and out of reach, interrupts from
+nobody and between the last look and the sleep, two drives in every mode, errors of the controller,
+and a change of the mode while a request is under way.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from tests.storage.ata import OK, READ_BLOCKS, READ_DMA, WRITE_DMA, at_end, driv
 from tests.support.told import Usual, expect, require, told
 
 HINT = "make hint EX=S2"
+BORDER = 65536 - 4096  # the first piece begins 4096 bytes after a multiple of 64 KiB
 USUAL = (
     Usual("nothing will wake", "the interrupt came before the sleep: look at is_answered, and "
           "sleep, with interrupts disabled"),
@@ -26,6 +27,7 @@ USUAL = (
     Usual("other direction", "TO_MEMORY is for a read; START is written together with it"),
     Usual("old bits", "STATUS_FAULT and STATUS_HAS_INTR are cleared by writing ones"),
     Usual("not stopped", "write COMMAND_REGISTER without START when the drive has answered"),
+    Usual("64 KiB", "a region ends at the next multiple of 64 KiB of its address"),
     Usual("table", "entries: physical address, bytes, and LAST in the flags of the last one"),
 )  # fmt: skip
 
@@ -69,6 +71,47 @@ def test_dma_by_interrupt(lab):
             step.require_read("hda", lba, 16)
             step.require_sleep(True)
             step.require("an interrupt was lost", lambda s: "was lost" not in "".join(s.said))
+
+
+@pytest.mark.exercise("S2", points=1, host=True)
+@pytest.mark.parametrize("mode", ["dma-interrupt", "pio-interrupt"])
+def test_interrupt_that_comes_early(lab, mode):
+    """The drive has answered before the task can sleep: it does not sleep for ever."""
+    with told(USUAL, HINT), drives(lab) as ata:
+        ata.add("hda", 5000, "lmd")
+        ata.start(mode)
+        for lba in (10, 2000):
+            ata.set("late", 0, 0)
+            step = ata.read("hda", lba, 2)
+            step.require_read("hda", lba, 2)
+            step.require("an interrupt was lost", lambda s: "was lost" not in "".join(s.said))
+
+
+@pytest.mark.exercise("S2", points=1, host=True)
+def test_interrupt_that_is_lost(lab):
+    """The drive is done, and its interrupt never comes: after a while the task looks itself."""
+    silent = Usual("nobody says", "sleep_while: the time was over, and yet the drive has an answer")
+    with told((silent, *USUAL), HINT), drives(lab) as ata:
+        ata.add("hda", 5000, "lmd")
+        ata.start("dma-interrupt")
+        ata.set("lose", 0, 1)
+        step = ata.read("hda", 10, 2)
+        step.require_read("hda", 10, 2)
+        step.require("nobody says that an interrupt was lost", lambda s: "lost" in "".join(s.said))
+
+
+@pytest.mark.exercise("S2", points=1, host=True)
+def test_border_of_64_kib(lab):
+    """Memory that crosses a multiple of 64 KiB, and a piece that is longer than that."""
+    with told(USUAL, HINT), drives(lab) as ata:
+        ata.add("hda", 5000, "lmd")
+        ata.start("dma-polled")
+        for count, pieces in ((3, f"3@{BORDER - 512 * 2}"), (200, "200")):
+            step = ata.read("hda", 1000, pieces)
+            step.require_read("hda", 1000, count)
+            step.require_commands(READ_DMA)
+            ata.write("hda", 3000, pieces, count).require_result(OK)
+            ata.require_written("hda", 3000, count, count)
 
 
 @pytest.mark.exercise("S2", points=1, once=True)

@@ -32,6 +32,7 @@ USUAL = (
     Usual("blocks are to be written", "walk->written counts each copy that was written"),
 )  # fmt: skip
 LAYOUT = Layout()
+PLAIN = Layout(checksums=False)
 
 
 @pytest.fixture
@@ -43,8 +44,20 @@ def journals(lab: Lab) -> Journals:
 @pytest.mark.exercise("S5", points=1, gate=True, host=True)
 def test_one_commit(journals: Journals) -> None:
     """Two changed blocks are committed: the power may fail after each write."""
-    disk = bytearray(disk_with(LAYOUT, []))
-    put(disk, LAYOUT, LAYOUT.log_at, super_block(LAYOUT, 0, 1))
+    commit_and_cut(journals, LAYOUT)
+
+
+@pytest.mark.exercise("S5", points=1, host=True)
+def test_one_commit_without_checksums(journals: Journals) -> None:
+    """The same in a journal that has none: nothing but the order of the writes says that a
+    transaction is complete."""
+    commit_and_cut(journals, PLAIN)
+
+
+def commit_and_cut(journals: Journals, layout: Layout) -> None:
+    """A commit, and every power cut in it."""
+    disk = bytearray(disk_with(layout, []))
+    put(disk, layout, layout.log_at, super_block(layout, 0, 1))
     steps = [
         Step("begin", 3),
         *(Step("change", block, 65537 + block) for block in (0, 7, 9)),
@@ -52,11 +65,11 @@ def test_one_commit(journals: Journals) -> None:
         Step("commit"),
     ]
     with told(USUAL, HINT):
-        (session,) = journals.ask([(bytes(disk), LAYOUT, list(map(str, steps)))])
-        if "commit block" not in "".join(story(session.writes, LAYOUT)):
+        (session,) = journals.ask([(bytes(disk), layout, list(map(str, steps)))])
+        if "commit block" not in "".join(story(session.writes, layout)):
             what = "journal_commit has returned, and the drive got no commit block"
-            refuse(what, session.writes, LAYOUT)
-        judge_cuts(bytes(disk), LAYOUT, steps, session, seed=1)
+            refuse(what, session.writes, layout)
+        judge_cuts(bytes(disk), layout, steps, session, seed=1)
 
 
 @pytest.mark.exercise("S5", points=1, gate=True, host=True)
@@ -76,4 +89,16 @@ def test_a_revoked_block(journals: Journals) -> None:
     first, second = Transaction({5: contents(51), 6: contents(61)}), {8: contents(81)}
     log = journals.log("a block is revoked", LAYOUT, first, Transaction(second, revoked=(5,)))
     with told(USUAL, HINT):
+        check_recovered(log, journals.ask([log.question()])[0])
+
+
+@pytest.mark.exercise("S5", points=1, host=True)
+def test_a_stale_transaction(journals: Journals) -> None:
+    """After the last transaction an earlier round has left one that is complete: its number is
+    another one."""
+    stale = Usual("not replayed|and must not be|other", "visit_block: a block continues the log "
+                  "only if its h_sequence is walk->sequence")  # fmt: skip
+    last, left = Transaction({5: contents(51)}), Transaction({6: contents(62)}, skipped=1)
+    log = journals.log("a transaction, and one with a wrong number", PLAIN, last, left)
+    with told((stale,), HINT):
         check_recovered(log, journals.ask([log.question()])[0])
