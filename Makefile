@@ -138,7 +138,7 @@ setup-test: unix-lines
 
 measure: setup-test
 	@test -z "$(CORE)" || { echo "make measure: its commands are breadth"; exit 1; }
-	@test $(LAB) != storage || { echo "make measure: in the storage lab it is make lab"; exit 1; }
+	@test $(LAB) != storage || { echo "make measure: in the storage lab: make lab"; exit 1; }
 	@test -f labs/$(LAB)/measure.py || { echo "make measure: say LESSON=1 or another"; exit 1; }
 	@$(ALONE) $(MAKE) -s image-disk $(HOST_TOOLS)
 	@$(PYTHON) -m labs.$(LAB).measure --build $(OUT) --predict=$(call given,PREDICT)

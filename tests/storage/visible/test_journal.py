@@ -33,6 +33,7 @@ USUAL = (
 )  # fmt: skip
 LAYOUT = Layout()
 PLAIN = Layout(checksums=False)
+CUTS = 16  # choices of what the drive has kept, for each cut
 
 
 @pytest.fixture
@@ -69,7 +70,8 @@ def commit_and_cut(journals: Journals, layout: Layout) -> None:
         if "commit block" not in "".join(story(session.writes, layout)):
             what = "journal_commit has returned, and the drive got no commit block"
             refuse(what, session.writes, layout)
-        judge_cuts(bytes(disk), layout, steps, session, seed=1)
+        for seed in range(CUTS):
+            judge_cuts(bytes(disk), layout, steps, session, seed)
 
 
 @pytest.mark.exercise("S5", points=1, gate=True, host=True)
@@ -96,9 +98,9 @@ def test_a_revoked_block(journals: Journals) -> None:
 def test_a_stale_transaction(journals: Journals) -> None:
     """After the last transaction an earlier round has left one that is complete: its number is
     another one."""
-    stale = Usual("not replayed|and must not be|other", "visit_block: a block continues the log "
+    stale = Usual("is not empty|must not be", "visit_block: a block continues the log "
                   "only if its h_sequence is walk->sequence")  # fmt: skip
     last, left = Transaction({5: contents(51)}), Transaction({6: contents(62)}, skipped=1)
     log = journals.log("a transaction, and one with a wrong number", PLAIN, last, left)
-    with told((stale,), HINT):
+    with told((stale, *USUAL), HINT):
         check_recovered(log, journals.ask([log.question()])[0])
