@@ -98,7 +98,7 @@ def test_a_revoked_block(journals: Journals) -> None:
 def test_a_stale_transaction(journals: Journals) -> None:
     """After the last transaction an earlier round has left one that is complete: its number is
     another one."""
-    stale = Usual("is not empty|must not be", "visit_block: a block continues the log "
+    stale = Usual("must not be", "visit_block: a block continues the log "
                   "only if its h_sequence is walk->sequence")  # fmt: skip
     last, left = Transaction({5: contents(51)}), Transaction({6: contents(62)}, skipped=1)
     log = journals.log("a transaction, and one with a wrong number", PLAIN, last, left)
