@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from simpy import Environment
 
 from labs.bench.counting import Count
 from labs.storage.disk_model import Request
@@ -13,24 +14,25 @@ from labs.storage.experiments import fsck_trees, x29_groups, x30_direct, x33_obj
 from labs.storage.experiments.groups import BLOCKS, Group, buddy_of
 from labs.storage.experiments.guest import ExperimentError
 from labs.storage.experiments.rings import Rings
-from labs.storage.experiments.waiting import Clock, Lock, closed_form
+from labs.storage.experiments.waiting import Lock, closed_form
+from labs.storage.experiments.waiting import run as run_tasks
 from labs.storage.queue_model import Waiting
 
 
 def run(*tasks):
     """Each is when it comes, what it wants (alone or shared), and how long it works; when each got
     the lock."""
-    clock, got = Clock(), {}
+    clock, got = Environment(), {}
     lock = Lock(clock)
 
     def task(number, comes, wants, works):
-        yield comes
+        yield clock.timeout(comes)
         yield getattr(lock, wants)()
         got[number] = clock.now
-        yield works
+        yield clock.timeout(works)
         lock.give_back()
 
-    end = clock.run(task(number, *each) for number, each in enumerate(tasks))
+    end = run_tasks(clock, (task(number, *each) for number, each in enumerate(tasks)))
     return [got[number] for number in range(len(tasks))], end, lock.waited
 
 

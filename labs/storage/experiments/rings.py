@@ -11,7 +11,9 @@ import random
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from labs.storage.experiments.waiting import Clock, Lock, Task
+from simpy import Environment
+
+from labs.storage.experiments.waiting import Lock, Task, run
 
 SEED = 25
 
@@ -27,7 +29,7 @@ class Rings:
     is_shared: bool
     move: float = 0.0
     skew: float = 0.0
-    clock: Clock = field(default_factory=Clock)
+    clock: Environment = field(default_factory=Environment)
     records: list[list[tuple[float, float]]] = field(default_factory=list)
     last: int = 0
 
@@ -37,20 +39,21 @@ class Rings:
         self.lock = Lock(self.clock)
         self.wrong = [self.random.uniform(-self.skew, self.skew) for _ in range(self.processors)]
         self.records = [[] for _ in range(self.processors)]
-        total = self.clock.run(self.processor(each, calls) for each in range(self.processors))
+        tasks = (self.processor(each, calls) for each in range(self.processors))
+        total = run(self.clock, tasks)
         return 1000 * self.processors * calls / total
 
     def processor(self, number: int, calls: int) -> Task:
         """Both times are exponential, so that one ring has a closed form."""
         for _ in range(calls):
-            yield self.random.expovariate(1 / self.call)
+            yield self.clock.timeout(self.random.expovariate(1 / self.call))
             took = self.random.expovariate(1 / self.record)
             if self.is_shared:
                 yield self.lock.alone()
                 took += self.move * (self.last != number)
                 self.last = number
             self.records[number].append((self.clock.now + self.wrong[number], self.clock.now))
-            yield took
+            yield self.clock.timeout(took)
             if self.is_shared:
                 self.lock.give_back()
 

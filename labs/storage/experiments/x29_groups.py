@@ -10,13 +10,14 @@ from pathlib import Path
 from statistics import median
 
 from matplotlib.figure import Figure
+from simpy import Environment, Event
 
 from labs.bench.counting import Count, Counter
 from labs.storage import fsx
 from labs.storage.experiments.base import About, Data, Table, Where
 from labs.storage.experiments.groups import STEPS, Group
 from labs.storage.experiments.guest import ExperimentError, run_guest
-from labs.storage.experiments.waiting import Clock, Lock, Task, closed_form
+from labs.storage.experiments.waiting import Lock, Task, closed_form, run
 from labs.storage.linux_program import COMPILER
 from labs.storage.pages import curves, label, legend, mark_prediction, pictures
 from labs.tools.course.measurement import Question
@@ -81,12 +82,15 @@ def in_guest(where: Where) -> Data:
 # ---- several processors ----
 
 
+Steps = Generator[None, None, int | None]
+
+
 class Trial:
     """Writers on processors of their own, who allocate and free in groups."""
 
     def __init__(self, way: str, writers: int, think: float, hold: float) -> None:
         self.way, self.think, self.hold = way, think, hold
-        self.clock, self.random = Clock(), random.Random(SEED)
+        self.clock, self.random = Environment(), random.Random(SEED)
         self.groups = [Group() for _ in range(writers if way in (EACH, WHOLE) else 1)]
         locks = len(self.groups) if way == EACH else 1
         self.locks = [Lock(self.clock) for _ in range(locks)]
@@ -94,7 +98,7 @@ class Trial:
 
     def run(self, writers: int, rounds: int) -> Data:
         """All of them to their end."""
-        total = self.clock.run(self.writer(number, rounds) for number in range(writers))
+        total = run(self.clock, (self.writer(number, rounds) for number in range(writers)))
         done = writers * rounds
         waited = sum(lock.waited for lock in self.locks)
         return {
@@ -112,7 +116,7 @@ class Trial:
         lock = self.locks[number % len(self.locks)]
         kept: list[tuple[int, int]] = []
         for _ in range(rounds):
-            yield self.random.expovariate(1 / self.think)
+            yield self.clock.timeout(self.random.expovariate(1 / self.think))
             since = self.clock.now
             if self.way != NONE:
                 yield lock.alone()
@@ -125,25 +129,21 @@ class Trial:
         """One step after the other, each a quarter of the time."""
         step = self.random.expovariate(1 / self.hold) / STEPS
         if len(kept) == KEPT:
-            yield from paced(group.give(*kept.pop(0)), step)
+            yield from self.paced(group.give(*kept.pop(0)), step)
             return
         order = self.random.randrange(4)
-        first = yield from paced(group.take(order), step)
+        first = yield from self.paced(group.take(order), step)
         if first is not None:
             kept.append((first, order))
 
-
-Steps = Generator[None, None, int | None]
-
-
-def paced(steps: Steps, time: float) -> Generator[float, None, int | None]:
-    """Each step takes this time."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            return end.value
-        yield time
+    def paced(self, steps: Steps, time: float) -> Generator[Event, object, int | None]:
+        """Each step takes this time."""
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                return end.value
+            yield self.clock.timeout(time)
 
 
 def measure(where: Where) -> Data:

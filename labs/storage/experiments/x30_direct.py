@@ -10,11 +10,12 @@ from pathlib import Path
 from statistics import quantiles
 
 from matplotlib.figure import Figure
+from simpy import Environment
 
 from labs.storage.disk_model import Model, drive
 from labs.storage.experiments.base import About, Data, Table, Where
 from labs.storage.experiments.guest import data_image, run_guest, said_rows
-from labs.storage.experiments.waiting import Clock, Lock, Task
+from labs.storage.experiments.waiting import Lock, Task, run
 from labs.storage.linux_program import COMPILER
 from labs.storage.pages import label, legend, mark_prediction, pictures, ticks
 from labs.tools.course.measurement import Question
@@ -55,7 +56,7 @@ class Trial:
 
     def __init__(self, way: Way, seconds: float) -> None:
         self.way, self.end_ms = way, 1000 * seconds
-        self.clock, self.random = Clock(), random.Random(SEED)
+        self.clock, self.random = Environment(), random.Random(SEED)
         self.inode = Lock(self.clock)
         self.drives: list[Model] = [drive("hdd15k") for _ in range(DRIVES)]
         self.free_ms = [0.0] * DRIVES
@@ -67,8 +68,9 @@ class Trial:
 
     def run(self) -> Data:
         """Until the time is over."""
-        self.clock.run([*(self.task("write", WRITE_MS) for _ in range(WRITERS)),
-                        *(self.task("read", READ_MS) for _ in range(READERS))])  # fmt: skip
+        tasks = [*(self.task("write", WRITE_MS) for _ in range(WRITERS)),
+                 *(self.task("read", READ_MS) for _ in range(READERS))]  # fmt: skip
+        run(self.clock, tasks)
         row: Data = {"torn": self.torn}
         for kind, each in self.latencies.items():
             cuts = quantiles(each, n=100, method="inclusive")
@@ -81,7 +83,7 @@ class Trial:
         is_write = kind == "write"
         locks = self.way.writers_lock if is_write else self.way.readers_lock
         while self.clock.now < self.end_ms:
-            yield self.random.expovariate(1 / think_ms)
+            yield self.clock.timeout(self.random.expovariate(1 / think_ms))
             since, record = self.clock.now, self.random.randrange(RECORDS)
             if locks:
                 yield self.inode.alone() if is_write else self.inode.shared()
@@ -109,9 +111,10 @@ class Trial:
             self.dirty[record] = None
         for half in (0, 1):
             self.version[record, half] = number
-            yield self.transfer(record, half, "w") if self.way.is_direct else COPY_MS / 2
+            taken = self.transfer(record, half, "w") if self.way.is_direct else COPY_MS / 2
+            yield self.clock.timeout(taken)
         if not self.way.is_direct and len(self.dirty) > DIRTY:
-            yield self.written_back(sorted(list(self.dirty)[:CHUNK]))
+            yield self.clock.timeout(self.written_back(sorted(list(self.dirty)[:CHUNK])))
 
     def written_back(self, records: Iterable[int]) -> float:
         """All of them at once; returns when the last drive is done."""
@@ -127,11 +130,12 @@ class Trial:
         is_cached = not self.way.is_direct and (record % 2 == 0 or record in self.dirty)
         seen = [self.version.get((record, half), 0) for half in (0, 1)]
         if not is_cached:
-            yield max(self.transfer(record, half, "r") for half in (0, 1))
+            both = max(self.transfer(record, half, "r") for half in (0, 1))
+            yield self.clock.timeout(both)
         for half in (0, 1) if not self.way.is_direct else ():
             if is_cached:
                 seen[half] = self.version.get((record, half), 0)
-            yield COPY_MS / 2
+            yield self.clock.timeout(COPY_MS / 2)
         self.torn += seen[0] != seen[1]
 
 
