@@ -76,8 +76,13 @@ def test_registers_after_the_stub(lab):
 
 @pytest.mark.exercise("3.4", points=1)
 def test_interrupts_by_sysenter(lab):
-    """SYSENTER disables interrupts: they are enabled again while the call runs, and after it."""
+    """SYSENTER disables interrupts: they are enabled again while the call runs, and after it. The
+    call is made by SYSENTER, and comes back to return_here."""
     usually = (
+        Usual(
+            "frame of a call",
+            "the frame has another EIP than return_here, or INT 0x80 makes the call after SYSENTER",
+        ),
         *COMMON,
         Usual("while a call", "SYSENTER clears IF, and STI is missing before syscall_dispatch"),
         "the flags that the program gets back lack IF: STI is the last before SYSEXIT",
@@ -89,6 +94,9 @@ def test_interrupts_by_sysenter(lab):
                 "interrupts while a call by SYSENTER runs: expected enabled, seen disabled",
                 "syscall_dispatch, called from sysenter_entry",
             )
+        there = caller.guest.read_word(caller.guest.address("shared_sysenter_return"))
+        what = "EIP in the frame of a call by SYSENTER (return_here)"
+        expect(what, f"{caller.frame()['eip']:#x}", f"{there:#x}")
         flags = caller.back()["eflags"]
         state = "enabled" if flags & INTERRUPTS else "disabled"
         expect("interrupts in user mode after a call by SYSENTER", state, "enabled")

@@ -21,7 +21,11 @@ def test_calls_are_recorded(lab):
     """Number, arguments, result, and the name of a file."""
     usually = (
         Usual("total", "total is not counted, or is counted twice for each record"),
-        Usual("finished$|result$", "syscall_trace_end does not find the record by its number"),
+        Usual(
+            "(finished|result): expected",
+            "syscall_trace_end does not find the record by its number, or does not set its result "
+            "and `finished`",
+        ),
         "the record is not at ring[total], or is copied there before it is complete",
     )
     with told(usually, HINT), ring3(lab) as caller:

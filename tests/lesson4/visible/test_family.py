@@ -114,8 +114,13 @@ def read(family: Family) -> list[int]:
 
 @pytest.mark.exercise("4.5", points=1)
 def test_zombies_go(lab):
-    """A child that was waited for is gone: for the next wait, and from the kernel's tasks."""
-    usually = (*COMMON, "a zombie whose status was given to its parent is not reaped")
+    """A child that was waited for, which is the one that was asked for, is gone: for the next wait,
+    and from the kernel's tasks."""
+    usually = (
+        *COMMON,
+        Usual("with the PID of", "wait does not ask process_is_meant: it takes any child"),
+        "a zombie whose status was given to its parent is not reaped",
+    )
     then = "make LESSON=4 run SCRIPT='run /bin/sh -c ls; threads'"
     with told(usually, then), family_of(lab) as family:
 
@@ -126,6 +131,12 @@ def test_zombies_go(lab):
             again, _ = yield from family.wait()
             what = f"a second wait, without children (ECHILD is {ECHILD})"
             expect(what, again, -ECHILD)
+            first = yield from family.fork(family.leave)
+            second = yield from family.fork(family.leave)
+            for name, child in (("second", second), ("first", first)):
+                waited, _ = yield from family.wait(child)
+                what = f"what waitpid with the PID of the {name} of two children returns"
+                expect(what, waited, child)
             count = 0
             for _ in range(MANY):
                 pid = yield from family.fork(family.leave)

@@ -189,15 +189,19 @@ def running_timers(play: Play) -> list[int]:
 
 @pytest.mark.exercise("4.3", points=1)
 def test_timer_in_the_past(lab):
-    """A timer that starts itself again for a time that has passed is the next tick's; and of two
-    timers the one with the earlier deadline is the first, whichever was started first."""
+    """A timer that starts itself again for a time that has passed is the next tick's; of two timers
+    the one with the earlier deadline is the first, whichever was started first; and two that are
+    due are called at one tick."""
     usually = (
-        Usual("two timers", "timer_start does not keep the list in the order of deadlines"),
+        Usual("both are due", "timers_expire ends after one timer: a tick calls all that are due"),
+        Usual(
+            "which of two timers", "timer_start does not keep the list in the order of deadlines"
+        ),
         "timers_expire goes on until no timer is due: with this one it would never end",
     )
     with told(usually, "read timer_start in kernel/task/timer.h"):
         with played(lab) as play:
-            first, both, due = timers_that_ring(play)
+            first, both, due, together = timers_that_ring(play)
         expect(
             "calls of a timer that always starts itself for a time in the past, at one tick",
             first,
@@ -206,11 +210,13 @@ def test_timer_in_the_past(lab):
         expect("calls of it after two ticks", both, 2)
         what = "which of two timers is called when the earlier one, started last, is due"
         expect(what, due, "the earlier")
+        expect("calls of two timers at a tick at which both are due", together, 2)
 
 
-def timers_that_ring(play: Play) -> tuple[int, int, str]:
+def timers_that_ring(play: Play) -> tuple[int, int, str, int]:
     """How often a timer is called that starts itself again for a time that has passed: at a tick,
-    and at two. And which of two others are called when the one is due that was started last."""
+    and at two. Which of two others are called when the one is due that was started last. And how
+    many, when both are due."""
     again, later, earlier = (play.zeroed(layout("timer", "in_order")["size"]) for _ in range(3))
     calls: list[int] = []
     rung: list[int] = []
@@ -232,11 +238,16 @@ def timers_that_ring(play: Play) -> tuple[int, int, str]:
         for now in (100, 200):
             yield "timers_expire", now, 0
             seen.append(len(calls))
+        yield "timer_cancel", again
         yield "timer_start", later, 400, 0, play.function(ring)
         yield "timer_start", earlier, 300, 0, play.function(ring)
         yield "timers_expire", 350, 0
+        seen.append(len(rung))
+        if rung == [earlier]:
+            yield "timer_start", earlier, 390, 0, play.function(ring)
+        yield "timers_expire", 450, 0
 
     play.run(main())
     names = {earlier: "the earlier", later: "the later"}
-    which = " and ".join(names.get(each, "a third") for each in rung)
-    return seen[0], seen[1], which or "neither"
+    which = " and ".join(names.get(each, "a third") for each in rung[: seen[2]])
+    return seen[0], seen[1], which or "neither", len(rung) - seen[2]
