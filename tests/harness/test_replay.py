@@ -22,6 +22,9 @@ from labs.tools.machine.symbols import Symbols
 
 ROOT = Path(__file__).resolve().parents[2]
 GUEST = re.compile(r"^\| .*\n", re.MULTILINE)  # its last line may come before the stop, or after
+# QEMU writes a guest's power-off into a record without the count of instructions: a replay takes it
+# from the last event on, and one in forty is over before it comes to machine_exit.
+EARLY_ENDS, SWITCHED_OFF = 5, "Program received signal SIGQUIT"
 STACK, TEXT, HOME = 0xC0109E00, 0xC0070000, 0xC0103000
 
 
@@ -148,10 +151,17 @@ def test_record_is_the_same_each_time(tmp_path) -> None:
         "test_own_loader_boots",
     ]
     command += ["--batch", str(batch)]
-    started = [subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) for _ in range(2)]
-    said = [each.communicate()[0].decode() for each in started]
-    assert [each.returncode for each in started] == [0, 0]
-    seen = [GUEST.sub("", each.partition("Breakpoint 1.2, ")[2]) for each in said]
+    seen: list[str] = []
+    for _ in range(EARLY_ENDS):
+        started = [subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) for _ in range(2)]
+        said = [each.communicate()[0].decode() for each in started]
+        assert [each.returncode for each in started] == [0, 0]
+        seen = [GUEST.sub("", each.partition("Breakpoint 1.2, ")[2]) for each in said]
+        if all(seen):
+            break
+        assert all(
+            SWITCHED_OFF in each for each, place in zip(said, seen, strict=True) if not place
+        )
     assert "eip" in seen[0]
     assert "machine_exit (status=" in seen[0]
     assert seen[0] == seen[1]
