@@ -101,6 +101,6 @@ def test_a_stale_transaction(journals: Journals) -> None:
     stale = Usual("must not be", "visit_block: a block continues the log "
                   "only if its h_sequence is walk->sequence")  # fmt: skip
     last, left = Transaction({5: contents(51)}), Transaction({6: contents(62)}, skipped=1)
-    log = journals.log("a transaction, and one with a wrong number", PLAIN, last, left)
+    log = journals.log("a transaction, and a stale one", PLAIN, last, left)
     with told((stale, *USUAL), HINT):
         check_recovered(log, journals.ask([log.question()])[0])
