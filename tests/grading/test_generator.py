@@ -432,6 +432,7 @@ def test_hint_refuses(hints) -> None:
     for arguments, words in (
         (["9.9"], "there is no exercise 9.9; there are 1.1, 1.2"),
         ([""], "there is no exercise (none given); there are 1.1"),
+        (["S.M"], "S.M is a part of its whole lesson: make grade LESSON=storage counts it"),
         (["1.1", "--layer", "5"], "LAYER=5: exercise 1.1 has 1 to 4"),
     ):
         status, printed = hints(*arguments)

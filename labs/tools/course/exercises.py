@@ -40,6 +40,7 @@ BLANK = re.compile(
     rf"^{OPENING}\}} exercise (?P=id){CLOSING}\n",
     re.MULTILINE | re.DOTALL,
 )
+PART = re.compile(r"([0-9]|S)\.[0AM]")  # what grade_parts.py adds
 STRAY_MARK = re.compile(rf"^.*\bSOLUTION {ID}.*$", re.MULTILINE)
 
 
@@ -145,6 +146,11 @@ def by_id(number: str, root: Path = ROOT) -> Exercise:
     for exercise in load(root):
         if exercise.id == number:
             return exercise
+    if part := PART.fullmatch(number):
+        lesson = "storage" if part[1] == "S" else part[1]
+        raise ExerciseError(
+            f"{number} is a part of its whole lesson: make grade LESSON={lesson} counts it"
+        )
     known = ", ".join(f"{exercise.id}" for exercise in load(root))
     raise ExerciseError(f"there is no exercise {number or '(none given)'}; there are {known}")
 
