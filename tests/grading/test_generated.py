@@ -13,7 +13,7 @@ from labs.tools.course.exercises import by_id, load
 from labs.tools.grading.lab_course import Course
 from labs.tools.grading.lab_plan import Job
 from labs.tools.grading.test_run import TestResult
-from labs.tools.proving import generated, prove_generated
+from labs.tools.proving import generated, prove_generated, prove_mutants
 from labs.tools.proving.generated import (
     SAME,
     Choice,
@@ -203,7 +203,7 @@ def test_visible_tests_first_then_hidden_then_the_other_rate(monkeypatch, tmp_pa
         ]
 
     monkeypatch.setattr(prove_generated, "run_tests", run_tests)
-    monkeypatch.setattr(prove_generated, "open_tree", lambda *_: None)
+    monkeypatch.setattr(prove_mutants, "open_tree", lambda *_: None)
     (outcome,) = tried([Choice(FORMAT, 9, 3, 1, 1, mutants)], tmp_path, 1)
     assert runs == [("visible", "icount", 4), ("hidden", "icount", 3), ("hidden", "slower", 2)]
     assert outcome.row == ("1.3", 9, 3, 1, 1, 2, 1, 1)

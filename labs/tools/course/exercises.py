@@ -147,7 +147,7 @@ def by_id(number: str, root: Path = ROOT) -> Exercise:
         if exercise.id == number:
             return exercise
     if part := PART.fullmatch(number):
-        lesson = "storage" if part[1] == "S" else part[1]
+        lesson = word_of(STORAGE) if part[1] == "S" else part[1]
         raise ExerciseError(
             f"{number} is a part of its whole lesson: make grade LESSON={lesson} counts it"
         )

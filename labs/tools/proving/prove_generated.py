@@ -28,13 +28,12 @@ from labs.tools.course.exercises import (
     of_lesson,
 )
 from labs.tools.grading.grade import GradeError, build_reference
-from labs.tools.grading.graded_tree import open_tree
 from labs.tools.grading.lab_plan import MODES, Job
 from labs.tools.grading.test_run import WORKERS, TestRunError, run_tests
 from labs.tools.machine.command import A_COUNT, A_SEED, Options, in_a_line
 from labs.tools.machine.work_folder import command_folder
 from labs.tools.proving.generated import Choice, Made, chosen
-from labs.tools.proving.prove_mutants import MutantError, changed_files
+from labs.tools.proving.prove_mutants import MutantError, changed_files, changed_job
 
 SEED = 2010
 HEADINGS = (
@@ -96,17 +95,8 @@ def tried(choices: Sequence[Choice], work: Path, workers: int) -> list[Outcome]:
 
 def job_of(mutant: Made, work: Path) -> Job:
     """Makes a mutant's tree, and its job. Raises MutantError."""
-    tree = work / mutant.job_name
-    open_tree(mutant.lesson, changed_files(mutant), tree)
-    return Job(
-        name=mutant.job_name,
-        tree=str(tree),
-        exercise=mutant.exercise,
-        modes=MODES[:1],
-        seed=mutant.name,
-        thorough=False,
-        brief=True,
-    )
+    how = {"modes": MODES[:1], "thorough": False, "brief": True}
+    return changed_job(mutant, mutant.job_name, work, **how)
 
 
 def caught_by(jobs: Sequence[Job], folder: str, workers: int) -> dict[str, str]:

@@ -134,16 +134,16 @@ def mutant_job(mutant: Mutant, work: Path, visible: bool = True) -> Job:
     a student has. Raises MutantError."""
     if "/hidden/" not in mutant.caught_by:
         raise MutantError(f"{mutant.caught_by} is no hidden test")
-    tree = work / mutant.job_name
-    open_tree(mutant.lesson, changed_files(mutant), tree)
-    return Job(
-        name=mutant.job_name,
-        tree=str(tree),
-        exercise=mutant.exercise,
-        tests=(mutant.caught_by, *([f"tests/{name_of(mutant.lesson)}/visible/"] * visible)),
-        modes=(mutant.mode,),
-        seed=mutant.name,
-    )
+    tests = (mutant.caught_by, *([f"tests/{name_of(mutant.lesson)}/visible/"] * visible))
+    return changed_job(mutant, mutant.job_name, work, tests=tests, modes=(mutant.mode,))
+
+
+def changed_job(change: Change, name: str, work: Path, **fields: object) -> Job:
+    """Makes the tree of a change, and a job of this name in it. fields: more of the job's. Raises
+    MutantError."""
+    tree = work / name
+    open_tree(change.lesson, changed_files(change), tree)
+    return Job(name, str(tree), exercise=change.exercise, seed=change.name, **fields)
 
 
 def verdict(mutant: Mutant, results: Sequence[TestResult]) -> Verdict:

@@ -49,6 +49,7 @@ from labs.tools.proving.prove_mutants import (
     read_mutants,
 )
 
+PROGRAM = "make shares"
 FILE = DIRECTORY / "shares.txt"
 SEEN = "seen"
 MEASURED = "measured:"
@@ -212,7 +213,7 @@ def failed_in(folder: str, jobs: Sequence[Job], workers: int) -> dict[str, dict[
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command. Returns its exit status."""
-    options = parser().parse_args(arguments)
+    options = parser(PROGRAM).parse_args(arguments)
     lessons = [options.lesson] if options.lesson else list(every_lesson())
     try:
         wrong = [line for each in lessons for line in proved(each, options)]
@@ -243,9 +244,9 @@ def is_asked(mutant: Mutant, known: dict[str, Known], only: str) -> bool:
     return mutant.name not in known or known[mutant.name].checksum != checksum(mutant)
 
 
-def parser() -> argparse.ArgumentParser:
-    """The command line."""
-    made = Options("make shares")
+def parser(program: str) -> argparse.ArgumentParser:
+    """The command line of a program that keeps what it has tried."""
+    made = Options(program)
     made.add_argument("--lesson", type=number_of)
     made.add_argument("--only", default="", metavar="PATTERN", help="those with such names")
     made.add_argument("--workers", type=int, default=WORKERS)
@@ -253,4 +254,4 @@ def parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    sys.exit(in_a_line("make shares", main))
+    sys.exit(in_a_line(PROGRAM, main))

@@ -32,7 +32,6 @@ from labs.tools.course.exercises import (
     by_id,
     every_lesson,
     name_of,
-    number_of,
     of_lesson,
     regions,
     replaced,
@@ -40,12 +39,13 @@ from labs.tools.course.exercises import (
 from labs.tools.grading.grade import GradeError, build_reference
 from labs.tools.grading.graded_tree import open_tree
 from labs.tools.grading.lab_plan import Job
-from labs.tools.grading.test_run import WORKERS, TestRunError
-from labs.tools.machine.command import Options, in_a_line
+from labs.tools.grading.test_run import TestRunError
+from labs.tools.machine.command import in_a_line
 from labs.tools.machine.work_folder import command_folder
 from labs.tools.proving.prove_mutants import DIRECTORY
-from labs.tools.proving.prove_shares import failed_in, share, tests_in
+from labs.tools.proving.prove_shares import failed_in, parser, share, tests_in
 
+PROGRAM = "make thirds"
 FILE = DIRECTORY / "thirds.txt"
 THIRD, LEAST, MOST = 1 / 3, 0.28, 0.42  # of an exercise's lines
 MUST_LOSE = 0.25  # of its points
@@ -317,25 +317,24 @@ def tried(lesson: int, asked: Sequence[tuple[str, tuple[Piece, ...]]], workers: 
 
 def proved(lesson: int, options: argparse.Namespace) -> list[Known]:
     """Tries what is to be tried of a lesson, and returns all that is known of it."""
-    asked = [
-        (each.id, left)
-        for each in of_lesson(lesson)
-        if fnmatch(each.id, options.only or "*")
-        for left in choices(each.id)
-        if options.only or not any(known.exercise == each.id for known in read().values())
-    ]
+    known, own = read(), {each.id for each in of_lesson(lesson)}
+    if options.only:
+        numbers = {each for each in own if fnmatch(each, options.only)}
+    else:
+        numbers = own - {each.exercise for each in known.values()}
+    asked = [(number, left) for number in sorted(numbers) for left in choices(number)]
     if asked:
         build_reference(lesson)
         again = {number for number, _ in asked}
-        kept = {name: each for name, each in read().items() if each.exercise not in again}
-        write(kept | {each.name: each for each in tried(lesson, asked, options.workers)})
-    own = {each.id for each in of_lesson(lesson)}
-    return [each for each in read().values() if each.exercise in own]
+        known = {name: each for name, each in known.items() if each.exercise not in again}
+        known |= {each.name: each for each in tried(lesson, asked, options.workers)}
+        write(known)
+    return [each for _, each in sorted(known.items()) if each.exercise in own]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command. Returns its exit status."""
-    options = parser().parse_args(arguments)
+    options = parser(PROGRAM).parse_args(arguments)
     lessons = [options.lesson] if options.lesson else list(every_lesson())
     try:
         known = [each for lesson in lessons for each in proved(lesson, options)]
@@ -349,14 +348,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if cheap else 0
 
 
-def parser() -> argparse.ArgumentParser:
-    """The command line."""
-    made = Options("make thirds")
-    made.add_argument("--lesson", type=number_of)
-    made.add_argument("--only", default="", metavar="PATTERN", help="such exercises, known or not")
-    made.add_argument("--workers", type=int, default=WORKERS)
-    return made
-
-
 if __name__ == "__main__":
-    sys.exit(in_a_line("make thirds", main))
+    sys.exit(in_a_line(PROGRAM, main))
