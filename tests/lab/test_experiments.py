@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 import sys
 from pathlib import Path
+from statistics import fmean
 from types import SimpleNamespace
 
 import pytest
@@ -14,7 +16,7 @@ from rich.cells import cell_len
 from labs.bench.counting import Count
 from labs.storage import fsx
 from labs.storage.disk_model import Request
-from labs.storage.experiments import guest, x15_poll, x17_dirty, x18_lru
+from labs.storage.experiments import guest, margins, x15_poll, x17_dirty, x18_lru
 from labs.storage.experiments.account import account_of
 from labs.storage.experiments.base import Where, counted, page_of
 from labs.storage.experiments.family import ALL, experiment
@@ -64,6 +66,24 @@ def test_the_shape_holds(number, request, tmp_path, monkeypatch):
     assert len(chosen.sentences(data)) == 3
     assert json.loads((tmp_path / f"x{number}.json").read_text())
     assert (tmp_path / f"x{number}-1.csv").read_text().count("\n") > 1
+
+
+def test_margins():
+    """Known values, and what 400 seeds give: the true mean is inside 95 of 100 times."""
+    assert margins.of_mean([1.0, 2.0, 3.0]) == pytest.approx(4.303 / 3**0.5)
+    assert margins.of_mean([1.0]) == float("inf")
+    assert margins.of_part(0.5, 60) == pytest.approx(0.1226, abs=1e-4)
+    assert margins.of_part(0, 60) > 0.02
+    one = [Request("read", 8 * number, 1) for number in range(100)]
+    assert margins.of_mapping(one) == 0
+    both = [each for read in one for each in (Request("read", 4000, 8), read)[read.lba % 16 > 0 :]]
+    assert margins.of_mapping(both) == pytest.approx(1.96 * 0.5025 / 10, abs=1e-3)
+    inside = 0
+    for seed in range(400):
+        generator = random.Random(seed)
+        values = [generator.expovariate(1) for _ in range(200)]
+        inside += abs(fmean(values) - 1) < margins.of_mean(values)
+    assert 0.92 < inside / 400 < 0.98
 
 
 def width(caption, columns, rows):

@@ -11,14 +11,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import sqrt
 from pathlib import Path
-from statistics import stdev
 from typing import Any
 
 from labs.bench.counting import Count, Counter
 from labs.storage import disks, fsx
-from labs.storage.disk_model import SECTOR_BYTES, Model, Replay, Request, drive, replay
+from labs.storage.disk_model import SECTOR_BYTES, Model, Request, drive, replay
+from labs.storage.experiments import margins
 from labs.tools.guest.initramfs import Entry
 from labs.tools.guest.programs import COMMAND, busybox, guest_root
 from labs.tools.machine.linux import said_by
@@ -69,14 +68,7 @@ class Phase:
     def margin(self, name: str, model: Model) -> float:
         """Half of the interval of 95 percent of `seconds`, in seconds, as other seeds would give
         it."""
-        return margin_ms(replay(self.of(name), model)) / 1000
-
-
-def margin_ms(done: Replay) -> float:
-    """Half of the interval of 95 percent of a replay's time: the requests' times are taken as
-    independent."""
-    times = [each.total_ms for each in done.accesses]
-    return 1.96 * stdev(times) * sqrt(len(times)) if len(times) > 1 else 0.0
+        return margins.of_total_ms(replay(self.of(name), model)) / 1000
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,7 @@ class Cluster:
     nodes: int
     reads: float
     operations: int
+    seed: int
     messages: int = 0
     done: int = 0
     cancelled: int = 0
@@ -47,7 +48,7 @@ class Cluster:
 
     def run(self) -> None:
         """Until all operations are done, or nobody can go on."""
-        self.random, self.events, self.count = random.Random(24), [], 0
+        self.random, self.events, self.count = random.Random(self.seed), [], 0
         self.all, self.granted = [Node() for _ in range(self.nodes)], [NL] * self.nodes
         self.warned: set[tuple[int, int]] = set()
         for number in range(self.nodes):

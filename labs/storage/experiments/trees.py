@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from math import exp
 
 from labs.storage.disk_model import Request, drive, replay
+from labs.storage.experiments import margins
 
 READS = 100_000
 FILE_BYTES = 2 << 40  # of the formulas; the drive is a little smaller, and the model is given less
@@ -32,9 +33,9 @@ class Tree:
         return FILE_BYTES / self.block / self.span
 
 
-def cost(tree: Tree, reads: int = READS, sample: int = 10) -> tuple[float, float]:
-    """Mapping blocks that a random read has to fetch, and milliseconds, on average over the first
-    `reads` reads."""
+def cost(tree: Tree, reads: int = READS, sample: int = 10) -> dict[str, float]:
+    """Mapping blocks that a random read has to fetch (`mapping`), and milliseconds (`ms`) with half
+    of their interval of 95 percent (`margin`), on average over the first `reads` reads."""
     generator, disk, known = random.Random(7), drive("hdd5400"), set[tuple[int, int]]()
     sectors, requests, missed = tree.block // 512, [], 0
     places = disk.sectors // sectors
@@ -52,7 +53,9 @@ def cost(tree: Tree, reads: int = READS, sample: int = 10) -> tuple[float, float
             }
             requests += [Request("read", at[each] * sectors, sectors) for each in new]
             requests.append(Request("read", block * sectors, sectors))
-    return missed / reads, replay(requests, disk).total_ms / (reads / sample)
+    done, replayed = replay(requests, disk), reads / sample
+    return {"mapping": missed / reads, "ms": done.total_ms / replayed,
+            "margin": margins.of_total_ms(done) / replayed}  # fmt: skip
 
 
 def expected(reads: float, blocks: float) -> float:
@@ -65,4 +68,5 @@ def mapped(requests: Sequence[Request], reads: int, blocks: float) -> dict[str, 
     """Mapping blocks for each of this many reads of a sector in the guest, and by the formula. What
     is longer than a sector is a block of the mapping, or on the way to the file."""
     longer = sum(each.sectors > 1 for each in requests)
-    return {"mapping": longer / reads, "formula": expected(reads, blocks)}
+    return {"mapping": longer / reads, "margin": margins.of_mapping(requests),
+            "formula": expected(reads, blocks)}  # fmt: skip

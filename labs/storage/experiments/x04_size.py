@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 
 from labs.storage.disk_model import FULL_SECTORS, Request, drive, replay
+from labs.storage.experiments import margins
 from labs.storage.experiments.base import About, Data, Table, Where
-from labs.storage.experiments.guest import margin_ms, run_guest, sized_disks
+from labs.storage.experiments.guest import run_guest, sized_disks
 from labs.storage.pages import curves, label, legend, mark_prediction, pictures, size_ticks
 from labs.tools.course.measurement import Question
 from labs.tools.machine.qemu_command import Drive
@@ -61,7 +62,7 @@ def measure(where: Where) -> Data:
             rows.append({
                 "place": place, "drive": name, "case": f"{place}, {name}", "size": size,
                 "ms": 1000 * seconds / count_of(size),
-                "margin": margin_ms(done) / count_of(size),
+                "margin": margins.of_total_ms(done) / count_of(size),
                 "rate": size * count_of(size) / seconds / 1e6,
                 "requests": len(asked) / count_of(size),
             })  # fmt: skip

@@ -64,11 +64,9 @@ def measure(where: Where) -> Data:
     reads = 20_000 if where.small else READS
     for extents in (EXTENTS[0], 1 << 24, EXTENTS[-1]) if where.small else EXTENTS:
         tree = Tree(BLOCK, FILE_BYTES / BLOCK / extents * PER_LEAF, PER_LEAF)
-        mapping, ms = cost(tree, reads, sample)
-        rows.append({"extents": extents, "leaves": -(-extents // PER_LEAF), "mapping": mapping,
-                     "ms": ms})  # fmt: skip
-    mapping, ms = cost(POINTERS, reads, sample)
-    return {"rows": rows, "pointers": {"mapping": mapping, "ms": ms}, "reads": reads,
+        rows.append({"extents": extents, "leaves": -(-extents // PER_LEAF),
+                     **cost(tree, reads, sample)})  # fmt: skip
+    return {"rows": rows, "pointers": cost(POINTERS, reads, sample), "reads": reads,
             "guest": in_guest(where)}  # fmt: skip
 
 
@@ -94,7 +92,9 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
         legend(axes)
     own, axes = pictures(height=2.6)
     few = [row["extents"] for row in data["guest"]]
-    axes.plot(few, [row["mapping"] for row in data["guest"]], "o", label="counted")
+    axes.errorbar(few, [row["mapping"] for row in data["guest"]],
+                  [row["margin"] for row in data["guest"]], fmt="o", capsize=3,
+                  label="counted, ±95 %")  # fmt: skip
     axes.plot(few, [row["formula"] for row in data["guest"]], "k:", label="formula")
     axes.set(xscale="log", ylim=(0, None))
     label(axes, ("extents of a small file", "区段数"), ("leaves/read", "每次读的叶块"))
@@ -105,14 +105,16 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
 
 def tables(data: Data) -> Sequence[Table]:
     """Every point."""
-    rows = [(f"{r['extents']:,} extents", r["leaves"], 1 + r["mapping"], r["ms"])
+    rows = [(f"{r['extents']:,} extents", r["leaves"], 1 + r["mapping"], r["ms"], r["margin"])
             for r in data["rows"]]  # fmt: skip
     rows.append(("block pointers", round(POINTERS.lowest), 1 + data["pointers"]["mapping"],
-                 data["pointers"]["ms"]))  # fmt: skip
-    own = [(f"{r['extents']:,} extents", r["leaves"], r["mapping"], r["formula"])
+                 data["pointers"]["ms"], data["pointers"]["margin"]))  # fmt: skip
+    own = [(f"{r['extents']:,} extents", r["leaves"], r["mapping"], r["margin"], r["formula"])
            for r in data["guest"]]  # fmt: skip
-    return [("By extents", ["", "lowest blocks", "requests/read", "ms/read"], rows),
-            ("In the guest", ["", "leaves", "leaves/read", "formula"], own)]  # fmt: skip
+    return [("By extents; ±95 %: from the spread of the requests' times",
+             ["", "lowest blocks", "requests/read", "ms/read", "±95 %"], rows),
+            ("In the guest; ±95 %: from the spread of the reads",
+             ["", "leaves", "leaves/read", "±95 %", "formula"], own)]  # fmt: skip
 
 
 def sentences(data: Data) -> tuple[str, str, str]:

@@ -52,10 +52,10 @@ def measure(where: Where) -> Data:
     rows = []
     for size in (1024, 4096, 65_536) if where.small else SIZES:
         tree, reads = Tree(size, size // 4, size // 4), 20_000 if where.small else READS
-        mapping, ms = cost(tree, reads, sample=20)
-        rows.append({"size": size, "blocks": round(tree.lowest), "mapping": mapping, "ms": ms,
+        price = cost(tree, reads, sample=20)
+        rows.append({"size": size, "blocks": round(tree.lowest), **price,
                      "formula": expected(reads, tree.lowest),
-                     "amplification": size * (1 + mapping) / 512})  # fmt: skip
+                     "amplification": size * (1 + price["mapping"]) / 512})  # fmt: skip
     return {"rows": rows, "guest": in_guest(where)}
 
 
@@ -98,7 +98,9 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
         legend(lower)
     own, axes = pictures(height=2.6)
     kib = [row["size"] / 1024 for row in data["guest"]]
-    axes.plot(kib, [row["mapping"] for row in data["guest"]], "o", label="counted")
+    axes.errorbar(kib, [row["mapping"] for row in data["guest"]],
+                  [row["margin"] for row in data["guest"]], fmt="o", capsize=3,
+                  label="counted, ±95 %")  # fmt: skip
     axes.plot(kib, [row["formula"] for row in data["guest"]], "k:", label="formula")
     axes.set_xticks(kib, [f"{each:g}" for each in kib])
     axes.set(ylim=(0, None))
@@ -112,14 +114,16 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
 def tables(data: Data) -> Sequence[Table]:
     """Every size."""
     rows = [(f"{r['size']:,} B", r["blocks"], COMPUTED.get(r["size"], "-"), r["mapping"],
-             r["formula"], r["ms"], r["amplification"]) for r in data["rows"]]  # fmt: skip
+             r["formula"], r["ms"], r["margin"], r["amplification"])
+            for r in data["rows"]]  # fmt: skip
     columns = ["block", "pointer blocks", "computed", "mapping/read", "formula", "ms/read",
-               "moved/asked"]  # fmt: skip
-    own = [(f"{r['size']:,} B", r["blocks"], r["mapping"], r["formula"]) for r in data["guest"]]
+               "±95 %", "moved/asked"]  # fmt: skip
+    own = [(f"{r['size']:,} B", r["blocks"], r["mapping"], r["margin"], r["formula"])
+           for r in data["guest"]]  # fmt: skip
     return [
-        ("By size of a block", columns, rows),
-        (f"In the guest: {GUEST_READS} reads of a file of {GUEST_MIB} MiB, ext3",
-         ["block", "pointer blocks", "mapping/read", "formula"], own),
+        ("By size of a block; ±95 %: from the spread of the requests' times", columns, rows),
+        (f"In the guest: {GUEST_READS} reads of a file of {GUEST_MIB} MiB, ext3; ±95 %: from their"
+         " spread", ["block", "pointer blocks", "mapping/read", "±95 %", "formula"], own),
     ]  # fmt: skip
 
 

@@ -234,7 +234,8 @@ ABOUT = About(
     " of the 15,000 rpm disk, without a cache and with one; a plugin of QEMU counts instructions"
     " and faults. The processor does nothing while the disk works, and executes one instruction a"
     " nanosecond. The guest's clock counts instructions, too, so the thread that writes back"
-    " what is 5 s old does not join in where this computer is busy.",
+    " what is 5 s old does not join in where this computer is busy. Nothing is random here: the"
+    " figures of a second run are the same, so they have no interval.",
     changes="A second disk for the target: no arm goes to and fro. A kernel whose write-back"
     " waits for many dirty pages gains less from the program's buffer; the one of 2006 gained"
     " more. An SSD does not seek: what is left is the number of calls.",

@@ -10,6 +10,7 @@ from statistics import mean, median
 from matplotlib.figure import Figure
 
 from labs.storage.disk_model import Request, drive, replay
+from labs.storage.experiments import margins
 from labs.storage.experiments.base import About, Data, Table, Where
 from labs.storage.pages import both, label, legend, mark_prediction, pictures, plotting
 from labs.tools.course.measurement import Question
@@ -109,7 +110,8 @@ def measure(where: Where) -> Data:
         runs = [latencies(1000 * trial, part, READS) for trial in range(trials)]
         for name, detector in DETECTORS.items():
             found = sum(is_found(detector(disks)) for disks in runs) / trials
-            rows.append({"part": part, "detector": name, "found": found})
+            rows.append({"part": part, "detector": name, "found": found,
+                         "margin": margins.of_part(found, trials)})  # fmt: skip
     disks = latencies(0, EXAMPLE, READS)
     buckets = [[0] * (len(LOG2) + 1) for _ in disks]
     for counts, values in zip(buckets, disks, strict=True):
@@ -176,7 +178,9 @@ def tables(data: Data) -> Sequence[Table]:
     """The detectors."""
     columns = ["detector", *(f"{part:.2%}" for part in PARTS)]
     rows = [(name, *(100 * found(data, name, part) for part in PARTS)) for name in DETECTORS]
-    return [("Runs in which the sick disk is singled out, %, by retried requests", columns, rows)]
+    widest = 100 * max(row["margin"] for row in data["rows"])
+    return [("Runs in which the sick disk is singled out, %, by retried requests; ±95 %:"
+             f" {widest:.0f} points at most", columns, rows)]  # fmt: skip
 
 
 def sentences(data: Data) -> tuple[str, str, str]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import mean
 
 from matplotlib.figure import Figure
 
+from labs.storage.experiments import margins
 from labs.storage.experiments.base import About, Data, Table, Where
 from labs.storage.experiments.locks import Cluster
 from labs.storage.pages import curves, label, legend, mark_prediction, pictures
@@ -13,7 +15,8 @@ from labs.tools.course.measurement import Question
 
 NODES = (2, 4, 8)
 READS = (0, 0.25, 0.5, 0.75, 0.9, 0.99, 1)
-OPERATIONS, SMALL_OPERATIONS = 20_000, 3000
+OPERATIONS, SMALL_OPERATIONS = 20_000, 3000  # together
+SEEDS, SMALL_SEEDS = (24, 25, 26, 27, 28), (24, 25, 26)
 WAYS = {"EX each time": "give back", "cached, drop and ask": "drop",
         "cached, convert and cancel": "cancel", "convert, no cancel": "stuck"}  # fmt: skip
 SAFE = list(WAYS)[:3]
@@ -22,17 +25,30 @@ STUCK = list(WAYS)[3]
 
 def measure(where: Where) -> Data:
     """Each way with each share of reads and number of nodes."""
-    operations, rows = SMALL_OPERATIONS if where.small else OPERATIONS, []
+    operations, seeds = (SMALL_OPERATIONS, SMALL_SEEDS) if where.small else (OPERATIONS, SEEDS)
+    rows = []
     for name, way in WAYS.items():
         for nodes in (4,) if where.small else NODES:
             for reads in (0, 0.5, 0.9, 1) if where.small else READS:
-                (cluster := Cluster(way, nodes, reads, operations)).run()
-                rows.append({
-                    "way": name, "nodes": nodes, "reads": 100 * reads, "done": cluster.done,
-                    "messages": cluster.messages / cluster.done, "cancelled": cluster.cancelled,
-                    "ms": cluster.waited / cluster.done,
-                })  # fmt: skip
+                rows.append({"way": name, "nodes": nodes, "reads": 100 * reads,
+                             **runs(way, nodes, reads, operations, seeds)})  # fmt: skip
     return {"rows": rows, "operations": operations}
+
+
+def runs(way: str, nodes: int, reads: float, operations: int, seeds: Sequence[int]) -> Data:
+    """The figures of a point, over all seeds, each with as many operations."""
+    clusters = [Cluster(way, nodes, reads, operations // len(seeds), seed) for seed in seeds]
+    for cluster in clusters:
+        cluster.run()
+    messages = [each.messages / each.done for each in clusters]
+    waits = [each.waited / each.done for each in clusters]
+    return {
+        "done": sum(each.done for each in clusters),
+        "stopped": min(each.done for each in clusters),
+        "cancelled": sum(each.cancelled for each in clusters),
+        "messages": mean(messages), "messages_margin": margins.of_mean(messages),
+        "ms": mean(waits), "margin": margins.of_mean(waits),
+    }  # fmt: skip
 
 
 def of(data: Data, way: str, reads: float) -> Data:
@@ -66,10 +82,14 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
 
 def tables(data: Data) -> Sequence[Table]:
     """Every point."""
-    rows = [(r["way"], r["nodes"], r["reads"], r["done"], r["messages"], r["ms"], r["cancelled"])
-            for r in data["rows"]]  # fmt: skip
-    columns = ["way", "nodes", "reads, %", "done", "messages/op", "wait, ms", "cancelled"]
-    return [("By way, nodes and reads", columns, rows)]
+    rows = [(r["way"], r["nodes"], r["reads"], r["messages"], r["messages_margin"], r["ms"],
+             r["margin"]) for r in data["rows"]]  # fmt: skip
+    columns = ["way", "nodes", "reads, %", "messages/op", "±95 %", "wait, ms", "±95 %"]
+    ends = [(r["way"], r["nodes"], r["reads"], r["done"], r["cancelled"])
+            for r in data["rows"] if r["way"] in (STUCK, SAFE[2])]  # fmt: skip
+    return [("By way, nodes and reads; ±95 %: from the runs of the seeds", columns, rows),
+            (f"How many of {data['operations']:,} operations came to an end, of all seeds",
+             ["way", "nodes", "reads, %", "done", "cancelled"], ends)]  # fmt: skip
 
 
 def sentences(data: Data) -> tuple[str, str, str]:
@@ -84,7 +104,7 @@ def sentences(data: Data) -> tuple[str, str, str]:
         f" and an operation waits for {of(data, SAFE[2], 0)['ms']:.2f} ms instead of"
         f" {of(data, SAFE[0], 0)['ms']:.2f}: first the node in the way has to be told.",
         f"Two nodes that have PR and both want EX wait for each other: without a cancel the "
-        f"cluster stopped after {stuck['done']:,} operations, with it "
+        f"cluster stopped after {stuck['stopped']:,} operations, with it "
         f"{of(data, SAFE[2], 50)['cancelled']} conversions were cancelled and all went on.",
     )
 
@@ -124,7 +144,7 @@ ABOUT = About(
                  " messages does an operation cost on average?", "messages"),
     method="A simulation in events: the master has a queue, conversions first. It sends a bast to"
     " each node in the way, and an ast to the node that gets the lock. 20,000 operations for each"
-    " point; the seed is explicit. Requests, grants, basts and cancels all count as messages.",
+    " point, in runs of five seeds. Requests, grants, basts and cancels all count as messages.",
     changes="A master on one of the nodes saves that node's messages. If changes are written to"
     " disk before a lock is lowered, each change of hands is longer by a disk write. More locks"
     " with less sharing bring every point nearer to that of reads only.",
