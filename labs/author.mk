@@ -7,7 +7,7 @@ TERMINAL  = $(if $(OF_LAB),,$(shell test -t 0 && test -t 2 && echo yes))
 IS_SHELL := $(and $(filter run,$(MAKECMDGOALS)),$(or $(CMD)$(PROGRAMS),$(TERMINAL)),$(if $(ROOT),,yes))
 LESSON ?= $(if $(IS_SHELL),$(lastword $(LESSONS)),storage)
 
-.PHONY: setup-suite picture crash fuzz layouts faults fsx full-disks start slides prove mistakes shares thirds bench \
+.PHONY: setup-suite picture crash fuzz layouts faults fsx full-disks start slides check-slides prove mistakes shares thirds bench \
 	budget tables test test-fast distributions debian
 
 help::
@@ -33,6 +33,8 @@ help::
 	@echo "                  is there afterwards: [SEED=2010] [KIND=ext3-4k] [WAY=names]"
 	@echo "  make start      a student's tree: LESSON=1 DIR=../my-kernel"
 	@echo "  make slides     the lessons' slides, for a browser: English and Chinese"
+	@echo "                    PDF=yes                 and a PDF of each, next to it"
+	@echo "  make check-slides   each page of each deck, laid out and measured; all commands typed"
 	@echo "  make grade      an instructor's: hidden tests too, each exercise by itself, sandboxed:"
 	@echo "                    LESSON=1 SUBMISSION=dir [SEED=word] [OUTPUT=dir]"
 	@echo "  make prove      the graders' proof: handout 0, reference 100, other ways too,"
@@ -107,10 +109,16 @@ full-disks: setup
 start: setup
 	@$(PYTHON) -m labs.tools.course.start -- $(call given,LESSON) $(call given,DIR)
 
+DECKS = $(filter-out README index,$(basename $(notdir $(wildcard slides/*.md))))
+
 slides: setup-test
 	@$(PYTHON) -m sphinx -q -W -b revealjs slides $(BUILD)/slides
 	@$(PYTHON) -m sphinx -q -W -b revealjs -D language=zh_CN slides $(BUILD)/slides/zh_CN
 	@echo "$(BUILD)/slides/index.html; in Chinese: $(BUILD)/slides/zh_CN/index.html"
+	@$(if $(PDF),$(PYTHON) -m slides.pdf $(foreach each,$(DECKS),$(BUILD)/slides/$(each).html $(BUILD)/slides/zh_CN/$(each).html))
+
+check-slides: setup-test
+	@WHOLE=yes $(PYTHON) -m pytest tests/tree/test_slides.py
 
 budget: setup
 	@$(PYTHON) -m labs.tools.course.budget

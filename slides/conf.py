@@ -8,6 +8,10 @@ warns, and -W makes that an error: a slide cannot show code that is no more. No 
 into a SOLUTION region, for students see the slides.
 """
 
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxTranslator
+from sphinx_revealjs._ext.notes import revealjs_notes
+
 project = "Apprentice"
 author = "The authors of Apprentice"
 project_copyright = author
@@ -27,6 +31,7 @@ gettext_additional_targets = ["image"]
 # The decks. Everything they load lies beside them: a lecture hall may have no network.
 revealjs_static_path = ["static"]
 revealjs_css_files = ["deck.css"]
+revealjs_js_files = ["print.js"]
 revealjs_script_plugins = [
     {"src": "revealjs/plugin/highlight/highlight.js", "name": "RevealHighlight"},
     {"src": "revealjs/plugin/notes/notes.js", "name": "RevealNotes"},
@@ -41,4 +46,21 @@ revealjs_script_conf = {
     "slideNumber": "c/t",
     "transition": "none",
     "center": False,
+    "pdfSeparateFragments": False,
+    "pdfMaxPagesPerSlide": 1,
 }
+
+
+def begin_notes(self: SphinxTranslator, node: revealjs_notes) -> None:
+    """What the speaker's window (key s) shows beside a page."""
+    self.body.append('<aside class="notes">')
+
+
+def end_notes(self: SphinxTranslator, node: revealjs_notes) -> None:
+    """The same."""
+    self.body.append("</aside>\n")
+
+
+def setup(app: Sphinx) -> None:
+    """Keeps the form of notes: sphinx-revealjs makes one text of their paragraphs and lists."""
+    app.add_node(revealjs_notes, override=True, revealjs=(begin_notes, end_notes))

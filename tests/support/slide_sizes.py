@@ -1,8 +1,8 @@
-"""How large each slide of built decks is: chromium lays it out, on a page as wide as the deck's.
-Code that the style sheet would let one scroll counts in full: nobody scrolls on a wall. A browser
-takes a second to start, so one page has all decks.
+"""How each slide of built decks looks: chromium lays it out, on a page as wide as the deck's, with
+all that a key brings. Code that the style sheet would let one scroll counts in full: nobody scrolls
+on a wall. A browser takes a second to start, so one page has all decks.
 
-Without chromium there is no answer (`browser()` is None), and what asks must do without one.
+Without chromium there is no answer (slides.pdf.browser() is None).
 `python -m tests.support.slide_sizes DIRECTORY/lesson1.html` prints a line a slide.
 """
 
@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import sys
 import tempfile
+import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from labs.tools.machine.bounded import run_within
+from slides.pdf import command
 
 WIDTH, HEIGHT = 1280, 720  # slides/conf.py: revealjs_script_conf
 SECONDS = 900
@@ -32,7 +35,14 @@ for (const slide of slides) {
   const widths = [slide, ...slide.querySelectorAll("pre code")].map((each) => each.scrollWidth);
   const title = slide.querySelector("h1, h2").textContent;
   const deck = slide.closest("[data-deck]").dataset.deck;
-  found.push([deck, title, slide.scrollHeight, Math.max(...widths)]);
+  const top = slide.getBoundingClientRect().top;
+  const parts = [...slide.querySelectorAll("h1, h2, p, li, pre, td, img")];
+  const ends = parts.map((each) => each.getBoundingClientRect().bottom - top);
+  const alone = slide.querySelector(".sentence") !== null;
+  const drawings = [...slide.querySelectorAll("img")].map((each) =>
+    [each.getAttribute("src"), each.clientWidth, each.clientHeight]);
+  const size = [slide.scrollHeight, Math.max(...widths), Math.max(...ends)];
+  found.push([deck, title, ...size, alone, drawings]);
   slide.parentNode.style.display = slide.style.display = "none";
 }
 document.body.textContent = "sizes" + JSON.stringify(found) + "sizes";
@@ -40,9 +50,23 @@ document.body.textContent = "sizes" + JSON.stringify(found) + "sizes";
 """
 
 
-def browser() -> str | None:
-    """The path of chromium, or None."""
-    return shutil.which("chromium") or shutil.which("chromium-browser")
+class Drawing(NamedTuple):
+    """A drawing on a slide, and how high its smallest letters are there, in the deck's pixels."""
+
+    name: str
+    label: float
+
+
+class Slide(NamedTuple):
+    """A slide, in the deck's pixels. `end` is where the lowest thing on it ends; `sentence`: it is
+    a single one, on purpose."""
+
+    title: str
+    height: int
+    width: int
+    end: float
+    sentence: bool
+    drawings: list[Drawing]
 
 
 def one_page(decks: Sequence[Path]) -> str:
@@ -55,16 +79,14 @@ def one_page(decks: Sequence[Path]) -> str:
     return f"{head}</head><body>{body}{ASK % WIDTH}</body></html>"
 
 
-def sizes(decks: Sequence[Path]) -> dict[str, list[tuple[str, int, int]]]:
-    """By the deck's name: title, height and width of each slide, in the deck's pixels. All decks
-    are in one folder."""
+def sizes(decks: Sequence[Path]) -> dict[str, list[Slide]]:
+    """The slides of decks, by the deck's name. All decks are in one folder."""
     page = decks[0].with_name(f"{decks[0].stem}-sizes.html")
     page.write_text(one_page(decks), encoding="utf-8")
     with tempfile.TemporaryDirectory(prefix="browser-") as profile:
-        command = [browser(), "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
-        command += [f"--user-data-dir={profile}", "--virtual-time-budget=5000"]
+        options = ("--dump-dom", "--virtual-time-budget=5000", f"--window-size={WIDTH},{HEIGHT}")
         done = run_within(
-            [*command, f"--window-size={WIDTH},{HEIGHT}", page.as_uri()],
+            [*command(profile, *options), page.as_uri()],
             capture_output=True,
             text=True,
             seconds=SECONDS,
@@ -72,13 +94,41 @@ def sizes(decks: Sequence[Path]) -> dict[str, list[tuple[str, int, int]]]:
         )
     page.unlink()
     text = re.search(r"sizes(\[.*\])sizes", done.stdout, re.DOTALL)[1]
-    found: dict[str, list[tuple[str, int, int]]] = {deck.stem: [] for deck in decks}
-    for deck, *slide in json.loads(text.replace("&amp;", "&").replace("&gt;", ">")):
-        found[deck].append(tuple(slide))
+    found: dict[str, list[Slide]] = {deck.stem: [] for deck in decks}
+    for deck, *slide, drawings in json.loads(text.replace("&amp;", "&").replace("&gt;", ">")):
+        shown = [
+            Drawing(name, label_height(decks[0].parent / name, *size)) for name, *size in drawings
+        ]
+        found[deck].append(Slide(*slide, shown))
     return found
+
+
+def label_height(path: Path, width: float, height: float) -> float:
+    """The smallest font of a drawing that is shown in a box of this size: pixels of the deck."""
+    fonts, (wide, high) = fonts_and_size(path)
+    return min(fonts) * min(width / wide, height / high)
+
+
+@cache
+def fonts_and_size(path: Path) -> tuple[list[float], tuple[float, float]]:
+    """The sizes of a drawing's texts, and its own; by its style sheet, or as matplotlib says it."""
+    text = path.read_text(encoding="utf-8")
+    wide, high = ElementTree.fromstring(text).attrib["viewBox"].split()[2:]
+    styles = re.findall(r"\{([^}]*)\}|style=\"([^\"]*)\"", text)
+    fonts = [
+        float(size)
+        for style in map("".join, styles)
+        for size in re.findall(r"font(?:-size)?: ?[^;]*?([\d.]+)px", style)
+    ]
+    fonts += map(float, re.findall(r'font-size="([\d.]+)', text))
+    assert fonts, f"{path.name}: a drawing without a font's size"
+    return fonts, (float(wide), float(high))
 
 
 if __name__ == "__main__":
     for slides in sizes([Path(each) for each in sys.argv[1:]]).values():
-        for number, (title, height, width) in enumerate(slides, 1):
-            print(f"{number:3} {height:5} {width:5}  {title}")
+        for number, each in enumerate(slides, 1):
+            labels = " ".join(f"{name}: {height:.1f}" for name, height in each.drawings)
+            print(
+                f"{number:3} {each.end:5.0f} {each.height:5} {each.width:5}  {each.title} {labels}"
+            )

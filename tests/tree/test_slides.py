@@ -1,9 +1,14 @@
-"""The slides build without a warning, show real code and no solutions, and need no network."""
+"""The slides build without a warning, show real code and no solutions, and need no network. They
+fill two hours by their notes, fit on the wall, and what they tell to type works.
+
+Of what a browser lays out, `make test` takes the decks of SAMPLE; `make check-slides` takes all.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -16,20 +21,39 @@ from babel.messages.pofile import read_po
 from labs.storage.experiments import x14_account
 from labs.storage.experiments.trees import expected
 from labs.storage.report import PUBLISHED
+from labs.tools.machine.bounded import run_within
+from slides.pdf import browser, print_deck
 from tests.support import slide_sizes
-from tests.support.building import shared_folder
+from tests.support.building import WHOLE, shared_folder
+from tests.support.decks import (
+    DECKS,
+    FENCE,
+    FINISHED,
+    SLIDES,
+    UNFINISHED,
+    pages_of,
+    sessions_of,
+    shell_steps,
+    source_of,
+)
+from tests.support.dialogues import SECONDS, missing, walked
+from tests.tree.test_handouts import machine_options
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
-SLIDES = ROOT / "slides"
-DECKS = sorted(path.stem for path in SLIDES.glob("*.md") if path.stem != "README")
 CHINESE = SLIDES / "locale/zh_CN/LC_MESSAGES"
 HANZI = re.compile(r"[\u4e00-\u9fff]")
 EXCERPT = re.compile(r"^```\{literalinclude\} (\S+)\n((?::.*\n)*)```$", re.MULTILINE)
 SOLUTION = re.compile(r"SOLUTION S?\d+(?:\.\d+)? \{[^\n]*\n(.*?)\} SOLUTION", re.DOTALL)
 SLIDES_AT_LEAST = 12
+CLASSES = {"storage": 2}  # of two hours; the others have one
+SAMPLE = DECKS if WHOLE else ("lesson2", "storage")
+LOWEST, SMALLEST = 0.6, 16  # a page ends below this part of its height; pixels of a label
 SIZES = "sizes.json"
+needs_browser = pytest.mark.skipif(
+    not browser(), reason="needs chromium (apt-get install chromium)"
+)
 
 
 class Deck(HTMLParser):
@@ -98,8 +122,8 @@ def decks_in(factory: pytest.TempPathFactory, name: str, options: tuple[str, ...
     def fill(place: Path) -> None:
         done = sphinx(SLIDES, place / "html", options=options)
         assert done.returncode == 0, done.stderr
-        if slide_sizes.browser():
-            found = slide_sizes.sizes([place / "html" / f"{deck}.html" for deck in DECKS])
+        if browser():
+            found = slide_sizes.sizes([place / "html" / f"{deck}.html" for deck in SAMPLE])
             (place / "html" / SIZES).write_text(json.dumps(found))
 
     return shared_folder(factory, name, fill) / "html"
@@ -109,13 +133,9 @@ def deck_of(built: Path, name: str) -> Deck:
     return Deck((built / f"{name}.html").read_text(encoding="utf-8"))
 
 
-def source_of(name: str) -> str:
-    return (SLIDES / f"{name}.md").read_text(encoding="utf-8")
-
-
 @pytest.mark.parametrize("name", DECKS)
 def test_a_deck_has_its_slides(built, name):
-    titles = re.findall(r"^##? (.+)$", EXCERPT.sub("", source_of(name)), re.MULTILINE)
+    titles = [page.title for page in pages_of(source_of(name))]
     assert [title.strip() for title in deck_of(built, name).titles] == titles
     assert name == "index" or len(titles) >= SLIDES_AT_LEAST
 
@@ -123,36 +143,56 @@ def test_a_deck_has_its_slides(built, name):
 @pytest.mark.parametrize("name", DECKS)
 def test_excerpts_show_code(built, name):
     """Each in its place, longer than two lines, and short enough to be read from the last row."""
-    excerpts = deck_of(built, name).excerpts
-    assert len(excerpts) == len(EXCERPT.findall(source_of(name)))
-    for excerpt in excerpts:
+    kinds = [kind for kind, _ in FENCE.findall(source_of(name)) if kind != "{toctree}"]
+    shown = deck_of(built, name).excerpts
+    assert len(shown) == len(kinds)
+    for kind, excerpt in zip(kinds, shown, strict=True):
         lines = excerpt.strip("\n").split("\n")
-        assert 3 <= len(lines) <= 24, excerpt
+        assert len(lines) <= 24, excerpt
+        assert len(lines) >= 3 or kind != "{literalinclude}", excerpt
         assert max(len(line.expandtabs(8)) for line in lines) <= 100, excerpt
 
 
-@pytest.mark.skipif(not slide_sizes.browser(), reason="needs chromium (apt-get install chromium)")
+@needs_browser
 @pytest.mark.parametrize("language", ["built", "chinese"])
-@pytest.mark.parametrize("name", DECKS)
+@pytest.mark.parametrize("name", SAMPLE)
 def test_slides_fit_on_the_wall(name, language, request):
     """Each as chromium lays it out, with all of its code."""
     decks = request.getfixturevalue(language)
-    found = json.loads((decks / SIZES).read_text())[name]
+    found = [slide_sizes.Slide(*each) for each in json.loads((decks / SIZES).read_text())[name]]
     assert len(found) == len(deck_of(decks, name).titles)
-    for title, height, width in found:
-        assert height <= slide_sizes.HEIGHT, f"{name}: {title}: {height} of {slide_sizes.HEIGHT} px"
-        assert width <= slide_sizes.WIDTH, f"{name}: {title}: {width} of {slide_sizes.WIDTH} px"
+    for slide in found:
+        size = f"{name}: {slide.title}: {slide.width} x {slide.height}, ends at {slide.end:.0f} px"
+        assert slide.height <= slide_sizes.HEIGHT and slide.width <= slide_sizes.WIDTH, size
+        if name in FINISHED:
+            assert slide.end >= LOWEST * slide_sizes.HEIGHT or slide.sentence, size
+            for drawing, label in slide.drawings:
+                assert label >= SMALLEST, f"{name}: {slide.title}: {drawing}: {label:.1f} px"
 
 
-@pytest.mark.skipif(not slide_sizes.browser(), reason="needs chromium (apt-get install chromium)")
+SMALL_LABEL = """\
+<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1280 400"><title>A word</title>
+<text x="9" y="50" font-size="12">a word</text></svg>
+"""
+
+
+@needs_browser
 def test_a_slide_that_is_too_full_is_found(tmp_path):
     (tmp_path / "conf.py").write_text((SLIDES / "conf.py").read_text())
     shutil.copytree(SLIDES / "static", tmp_path / "static")
     code = "\n".join(f"line {number}" for number in range(30))
-    (tmp_path / "index.md").write_text(f"# A\n\n## Full\n\n```text\n{code}\n```\n\n## Empty\n")
+    (tmp_path / "small.svg").write_text(SMALL_LABEL)
+    (tmp_path / "index.md").write_text(
+        f"# A\n\n## Full\n\n```text\n{code}\n```\n\n## Empty\n\n{{.sentence}}\nAlone.\n\n"
+        "## Small\n\n![A word](small.svg)\n"
+    )
     assert sphinx(tmp_path, tmp_path / "html").returncode == 0
-    _, full, empty = slide_sizes.sizes([tmp_path / "html" / "index.html"])["index"]
-    assert full[1] > slide_sizes.HEIGHT > empty[1]
+    _, full, empty, small = slide_sizes.sizes([tmp_path / "html" / "index.html"])["index"]
+    assert full.height > slide_sizes.HEIGHT > empty.height
+    assert empty.end < LOWEST * slide_sizes.HEIGHT < full.end
+    assert [each.sentence for each in (full, empty, small)] == [False, True, False]
+    ((_, label),) = small.drawings
+    assert 0 < label < SMALLEST
 
 
 @pytest.mark.parametrize("name", DECKS)
@@ -238,6 +278,171 @@ def test_answers_wait_for_a_key(built, chinese, name):
         deck = deck_of(decks, name)
         assert deck.hidden == marked
         assert "{.fragment}" not in deck.text
+
+
+# ---- notes, and what is typed --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", FINISHED)
+def test_a_class_by_its_notes(name):
+    """Each page says how long it takes, and together they fill the time."""
+    pages, classes = pages_of(source_of(name)), CLASSES.get(name, 1)
+    assert [page.title for page in pages if not page.minutes] == []
+    assert 110 * classes <= sum(page.minutes for page in pages) <= 140 * classes
+    assert 36 * classes <= len(pages) <= 44 * classes
+    assert [page.title for page in pages if page.wrong_answers not in (0, 2)] == []
+    assert sum(page.wrong_answers == 2 for page in pages) >= 10 * classes
+
+
+@pytest.mark.parametrize("name", FINISHED)
+def test_notes_are_beside_their_pages(built, chinese, name):
+    """Where the speaker's window looks for them, with their form, and in both languages."""
+    for decks, minutes in ((built, r"\d+ min\. "), (chinese, r"\d+ 分钟。")):
+        text = (decks / f"{name}.html").read_text(encoding="utf-8")
+        notes = re.findall(r'<aside class="notes">(.*?)</aside>\s*</section>', text, re.DOTALL)
+        assert len(notes) == len(pages_of(source_of(name)))
+        assert all(re.match(rf"\s*<p>{minutes}", each) for each in notes)
+
+
+def of_machine(name: str) -> list[str]:
+    """What `make run` and `make gdb` give to their programs for the deck's kernel."""
+    return machine_options(int(name.removeprefix("lesson")))
+
+
+RUN_OPTIONS = {"BOOT": "--boot", "SCRIPT": "--script", "CMD": "--command"}
+
+
+@pytest.mark.parametrize("name", FINISHED)
+def test_shell_commands_show_what_the_deck_shows(name):
+    """`make run` with a script, or one of the host's programs on a file that was built."""
+    for step in shell_steps(source_of(name)):
+        words = shlex.split(step.command)
+        if words[0] == "make":
+            settings = dict(word.split("=", 1) for word in words if "=" in word)
+            if "measure" in words:
+                continue  # tests/tools/test_measurements.py
+            assert "run" in words, f"how shall {step.command} be checked?"
+            assert settings["LESSON"] == name.removeprefix("lesson"), step.command
+            command = [sys.executable, "-m", "labs.tools.machine.run", *of_machine(name)]
+            for setting, option in RUN_OPTIONS.items():
+                command += [option, settings[setting]] if setting in settings else []
+        else:
+            assert "build/" in step.command, f"how shall {step.command} be checked?"
+            of_machine(name)
+            command = ["bash", "-c", step.command]
+        done = run_within(
+            command, cwd=ROOT, capture_output=True, text=True, seconds=SECONDS, check=False
+        )
+        line = missing(step.shows, done.stdout)
+        assert line is None, f"{step.command} does not show {line!r}:\n{done.stdout}{done.stderr}"
+
+
+@pytest.mark.parametrize("name", FINISHED)
+def test_live_stops_work_as_printed(name, tmp_path):
+    """Each session of gdb, as `make gdb` begins it: two stops at least."""
+    sessions = sessions_of(source_of(name))
+    live = [page for page in pages_of(source_of(name)) if "```gdb" in page.shown]
+    assert len(live) >= 2 and sum(page.minutes for page in live) >= 20
+    for session in sessions:
+        words = shlex.split(session.command)
+        assert words[2:] == [f"LESSON={name.removeprefix('lesson')}"], session.command
+        walked(
+            [sys.executable, "-m", "labs.tools.debugging.debug", *of_machine(name)],
+            session.walk,
+            tmp_path,
+        )
+
+
+@pytest.mark.parametrize("name", FINISHED)
+def test_make_knows_every_command_of_a_deck(name):
+    rules = "".join((ROOT / each).read_text() for each in ("Makefile", "labs/author.mk"))
+    for target in re.findall(r"make (?:\w+=\S+ )*([a-z-]+)", source_of(name)):
+        assert re.search(rf"^{target}:", rules, re.MULTILINE), f"make {target}"
+
+
+TWO_SESSIONS = """\
+# A
+
+```console
+$ make gdb LESSON=1
+```
+
+## B
+
+```gdb
+(gdb) p 1
+(gdb) p 2
+```
+
+:::{revealjs-notes}
+10 min. Look.
+
+- Wrong: no.
+
+```gdb
+(gdb) p 1
+$1 = 1
+(gdb) p 2
+$2 = 2
+```
+
+```gdb
+(gdb) p 3
+```
+:::
+
+## C
+
+```console
+$ make gdb LESSON=2
+```
+"""
+
+
+def test_pages_and_sessions_are_told_apart():
+    pages = pages_of(TWO_SESSIONS)
+    told = [(page.title, page.minutes, page.wrong_answers) for page in pages]
+    assert told == [("A", 0, 0), ("B", 10, 1), ("C", 0, 0)]
+    first, second = sessions_of(TWO_SESSIONS)
+    typed = [(step.command, step.shows) for step in first.walk]
+    assert typed == [("p 1", ("$1 = 1",)), ("p 2", ("$2 = 2",)), ("p 3", ())]
+    assert second.command == "make gdb LESSON=2" and not second.walk
+
+
+def test_a_deck_with_notes_is_finished():
+    for name in UNFINISHED:
+        assert any(not page.notes for page in pages_of(source_of(name))), name
+
+
+# ---- on paper ------------------------------------------------------------------------------------
+
+
+@needs_browser
+@pytest.mark.parametrize("name", SAMPLE[:1])
+def test_a_deck_as_pdf(chinese, name):
+    """A page a slide, tagged, with the deck's title, language and alternative texts."""
+    pypdf = pytest.importorskip("pypdf")
+    paper = pypdf.PdfReader(print_deck(chinese / f"{name}.html"))
+    root = paper.trailer["/Root"]
+    assert len(paper.pages) == len(deck_of(chinese, name).titles)
+    assert paper.metadata.title == deck_of(chinese, name).titles[0]
+    assert root["/Lang"].startswith("zh")
+    assert root["/MarkInfo"]["/Marked"] and root["/ViewerPreferences"]["/DisplayDocTitle"]
+    kinds = [*tags(root["/StructTreeRoot"])]
+    assert {"/H1", "/H2", "/P", "/Figure"} <= {kind for kind, _ in kinds}
+    assert all(text for kind, text in kinds if kind == "/Figure")
+
+
+def tags(node):
+    """Kind and alternative text of each part of a PDF."""
+    children = node["/K"] if "/K" in node else []  # noqa: SIM401 (get gives a reference)
+    for child in (each.get_object() for each in ([children], children)[isinstance(children, list)]):
+        if isinstance(child, dict) and "/S" in child:
+            yield child["/S"], child.get("/Alt")
+            yield from tags(child)
+
+
+# ---- what breaks ---------------------------------------------------------------------------------
 
 
 def copy_of_sources(directory: Path) -> Path:
