@@ -34,6 +34,7 @@ help::
 	@echo "  make start      a student's tree: LESSON=1 DIR=../my-kernel"
 	@echo "  make slides     the lessons' slides, for a browser: English and Chinese"
 	@echo "                    PDF=yes                 and a PDF of each, next to it"
+	@echo "                    PLOTS=yes               draws the plots of slides/figures.toml first"
 	@echo "  make check-slides   each page of each deck, laid out and measured; all commands typed"
 	@echo "  make grade      an instructor's: hidden tests too, each exercise by itself, sandboxed:"
 	@echo "                    LESSON=1 SUBMISSION=dir [SEED=word] [OUTPUT=dir]"
@@ -112,6 +113,7 @@ start: setup
 DECKS = $(filter-out README index,$(basename $(notdir $(wildcard slides/*.md))))
 
 slides: setup-test
+	@$(if $(PLOTS),$(PYTHON) -m slides.draw)
 	@$(PYTHON) -m sphinx -q -W -b revealjs slides $(BUILD)/slides
 	@$(PYTHON) -m sphinx -q -W -b revealjs -D language=zh_CN slides $(BUILD)/slides/zh_CN
 	@echo "$(BUILD)/slides/index.html; in Chinese: $(BUILD)/slides/zh_CN/index.html"

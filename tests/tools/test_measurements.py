@@ -30,6 +30,7 @@ from labs.tools.machine import qemu_command
 from labs.tools.machine.bounded import run_within
 from labs.tools.machine.machine import run
 from labs.tools.machine.qemu_command import Config
+from slides import draw
 from tests.support.building import WHOLE, shared_folder
 from tests.support.pictures import flaws
 from tests.tree.test_handouts import ROOT, built
@@ -169,6 +170,25 @@ def test_phases(boot):
     assert min(table.values()) > 0
     last = rows(boot["boot_reads.csv"])[-1]
     assert table["read the kernel"] == int(last["instructions"])
+
+
+def on_slides(name: str) -> list[list[float]]:
+    """The figures of a slide's plot, curve by curve."""
+    (plot,) = (plot for plot in draw.figures() if plot["name"] == name)
+    return [curve["y"] for curve in plot["curve"]]
+
+
+@pytest.mark.slow
+def test_slides_show_these_figures(boot):
+    """But for what depends on how much is read, which WHOLE=yes compares, too."""
+    table = {row["phase"]: int(row["instructions"]) for row in rows(boot["boot_phases.csv"])}
+    (shown,) = on_slides("lesson1_phases")
+    for (phase, instructions), thousands in zip(table.items(), shown, strict=True):
+        if WHOLE or phase != "read the kernel":
+            assert thousands == pytest.approx(instructions / 1e3, rel=0.1, abs=0.05), phase
+    if WHOLE:
+        reads = [int(row["instructions"]) / 1e6 for row in rows(boot["boot_reads.csv"])]
+        assert on_slides("lesson1_reads") == [pytest.approx(reads, rel=0.1)]
 
 
 @pytest.mark.slow

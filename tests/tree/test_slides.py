@@ -22,6 +22,7 @@ from labs.storage.experiments import x14_account
 from labs.storage.experiments.trees import expected
 from labs.storage.report import PUBLISHED
 from labs.tools.machine.bounded import run_within
+from slides import draw
 from slides.pdf import browser, print_deck
 from tests.support import slide_sizes
 from tests.support.building import WHOLE, shared_folder
@@ -356,7 +357,7 @@ def test_live_stops_work_as_printed(name, tmp_path):
 @pytest.mark.parametrize("name", FINISHED)
 def test_make_knows_every_command_of_a_deck(name):
     rules = "".join((ROOT / each).read_text() for each in ("Makefile", "labs/author.mk"))
-    for target in re.findall(r"make (?:\w+=\S+ )*([a-z-]+)", source_of(name)):
+    for target in re.findall(r"(?:`|\$ )make (?:\w+=\S+ )*([a-z-]+)", source_of(name)):
         assert re.search(rf"^{target}:", rules, re.MULTILINE), f"make {target}"
 
 
@@ -414,11 +415,20 @@ def test_a_deck_with_notes_is_finished():
         assert any(not page.notes for page in pages_of(source_of(name))), name
 
 
+@pytest.mark.parametrize("plot", draw.figures(), ids=lambda plot: plot["name"])
+def test_plots_are_drawn_from_their_figures(plot, tmp_path):
+    """The same bytes again, in both languages."""
+    for language, end in draw.LANGUAGES.items():
+        draw.draw(plot, language, tmp_path / "again.svg")
+        kept = draw.PLOTS / (plot["name"] + end)
+        assert (tmp_path / "again.svg").read_bytes() == kept.read_bytes(), "make slides PLOTS=yes"
+
+
 # ---- on paper ------------------------------------------------------------------------------------
 
 
 @needs_browser
-@pytest.mark.parametrize("name", SAMPLE[:1])
+@pytest.mark.parametrize("name", [name for name in SAMPLE if name in ("lesson2", *FINISHED)])
 def test_a_deck_as_pdf(chinese, name):
     """A page a slide, tagged, with the deck's title, language and alternative texts."""
     pypdf = pytest.importorskip("pypdf")
