@@ -31,12 +31,13 @@ programs: dict[Path, Path] = {}
 @dataclass(frozen=True)
 class Call:
     """A call of the master, what it returned (None: nothing), and what it sent meanwhile: answers
-    in their order, warnings by node."""
+    in their order, warnings by node. early: nodes whose warning came before their answer."""
 
     words: tuple[str, ...]
     result: int | None
     asts: tuple[tuple[int, int, bool], ...]  # node, level, whether it is granted
     basts: tuple[tuple[int, int], ...]  # node, level
+    early: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         name, node, *level = self.words
@@ -64,11 +65,13 @@ class Desk:
 def call_of(words: tuple[str, ...], result: int, messages: Sequence[str]) -> Call:
     """A call, with what it sent."""
     parts = [(kind, list(map(int, rest))) for kind, *rest in (m.split(":") for m in messages)]
+    warned = [n[0] if kind == "bast" else -1 for kind, n in parts]
     return Call(
         words,
         None if words[0] == "cancel" else result,
         tuple((n[0], n[1], n[2] == 1) for kind, n in parts if kind == "ast"),
         tuple(sorted((n[0], n[1]) for kind, n in parts if kind == "bast")),
+        tuple(n[0] for at, (kind, n) in enumerate(parts) if kind == "ast" and n[0] in warned[:at]),
     )
 
 
@@ -81,6 +84,9 @@ def ask(lab: Lab, source: Script | Cluster) -> list[Call]:
     said, errors = (each.decode(errors="replace") for each in (done.stdout, done.stderr))
     if done.returncode != 0:
         fail(f"the master of a lock: {cause_in(said + errors, done.returncode)}\n{errors[-1500:]}")
+    for call in lab.judged(desk.calls):
+        for node in call.early:
+            fail(f"{call}: node {node} has its bast before its ast: it drops what it cannot need")
     return desk.calls
 
 

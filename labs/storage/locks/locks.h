@@ -33,7 +33,7 @@ struct lock {
 	enum lock_level warned[LOCK_NODES];
 };
 
-/* ---- what the master does (master.c). Nodes are below LOCK_NODES ---- */
+/* ---- what the master does (master.c). Nodes are below LOCK_NODES; -EINVAL goes first ---- */
 
 /* A node wants a level above its own. -EINVAL for another one, -EBUSY if it waits already. */
 int lock_request(struct lock *lock, unsigned node, enum lock_level level);

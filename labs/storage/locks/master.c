@@ -23,7 +23,7 @@
  * and what they need. Each request that is accepted gets one ast, when it is granted or taken back.
  * A cancel may come too late, and a node that has a level while it converts keeps it when it
  * cancels. Basts go out whenever it becomes clear that a node is in the way, not only when a
- * request arrives. */
+ * request arrives. A node gets the ast of a level before the bast that asks for that level back. */
 /* SOLUTION S7 { */
 /* May two nodes have these at a time? */
 static bool are_compatible(enum lock_level one, enum lock_level other)

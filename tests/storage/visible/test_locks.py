@@ -28,6 +28,8 @@ USUAL = (
     Usual("stuck", "a node that is in the way was not told, or not after its level had changed; or "
           "a request got no ast"),
     Usual("answer too many", "one ast for each request that was accepted"),
+    Usual("its bast before its ast", "send the ast as soon as a request is granted, before you "
+          "look at the next one"),
     Usual("does not end|no whole answer", "a request that is granted leaves the queue"),
 )  # fmt: skip
 
