@@ -94,12 +94,31 @@ class Promises:
         return {key: tuple(versions) for key, versions in self.may_be.items()}
 
 
+class Sparse:
+    """What a large drive has: zeros where nothing was written."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._sectors: dict[int, bytes] = {}
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, place: slice) -> bytes:
+        sectors = range(place.start, place.stop, SECTOR)
+        return b"".join(self._sectors.get(at, bytes(SECTOR)) for at in sectors)
+
+    def __setitem__(self, place: slice, data: bytes) -> None:
+        for at in range(place.start, place.stop, SECTOR):
+            self._sectors[at] = bytes(data[at - place.start :][:SECTOR])
+
+
 @dataclass
 class Drive:
     """A drive with a cache, and what was done to it. fails: the number of a call that fails, from
     0; and whether the data of that write reach the drive all the same."""
 
-    data: bytearray
+    data: bytearray | Sparse
     fails: int = -1
     reaches: bool = False
     promises: Promises = field(default_factory=Promises)
@@ -107,6 +126,7 @@ class Drive:
     kept: bytes = b""  # what it had when the events begin
     calls: int = 0
     read: int = 0  # bytes
+    looks: list[int] = field(default_factory=list)  # where it was read
     doing: str = ""
 
     def call(self, letter: str, offset: int, data: bytes | int) -> tuple[int, bytes]:
@@ -126,7 +146,9 @@ class Drive:
             self.events.append(Event(None, self.doing, self.promises.copy()))
         if failed:
             return -EIO, b""
-        self.read += length if letter == "r" else 0
+        if letter == "r":
+            self.read += length
+            self.looks.append(offset)
         return 0, bytes(self.data[offset : offset + length]) if letter == "r" else b""
 
 

@@ -17,7 +17,8 @@
  *   old records after the end	they have another generation (the session of the compaction) or a
  *				lower session than the record before them. Each open and each
  *				compaction takes a new session, which is on the disk before the
- *				first record of it
+ *				first record of it. A session that has not begun is that of a store
+ *				which was here before, and whose superblocks are gone
  *   torn superblock		the two take turns, and each has a checksum and a number
  *
  * The second one is the subtle one. A record that was never acknowledged may be on the disk after
@@ -36,7 +37,8 @@
  * after a power cut. The opening has the format and three dangers; inside.h has the structures. The
  * drive keeps what it is given in a cache and writes it in any order, by sectors, until
  * device->sync. Any call of the device may fail; then the function returns that error, and what was
- * synced before is safe all the same. */
+ * synced before is safe all the same. A record of a session that has not begun does not count: the
+ * drive may have had another store. A drive may be larger than 4 GiB. */
 
 #define SUPER_MAGIC  0x626f6c62u
 #define RECORD_MAGIC 0x6a626f62u

@@ -11,8 +11,12 @@ from tests.storage.blob import (
     BROKEN,
     DISK,
     KEYS,
+    SUPERS,
     Client,
+    Cut,
     Drive,
+    Promises,
+    Sparse,
     drives_line,
     formatted,
     must,
@@ -52,3 +56,96 @@ def test_open_that_fails(lab):
 
     work(lab, [drive], steps())
     recover(lab, [state(client, "after an open that failed")], KEYS)
+
+
+@pytest.mark.exercise("S9", points=1, host=True)
+def test_compaction_after_one_that_fails(lab):
+    """Each call of the drive fails in compact in turn; then all objects are deleted, and the next
+    compaction has none: what the first one has copied does not count."""
+    drive = Drive(bytearray())
+    client = Client(drive, Random(lab.seed))
+    found: list[Cut] = []
+
+    def steps():
+        was_reached = True
+        while was_reached:
+            drive.data, drive.promises = bytearray(DISK), Promises()
+            yield from client.format()
+            for key in KEYS:
+                yield from client.put(key, client.data(300))
+            yield from client.sync()
+            drive.fails = drive.calls + len(found)
+            reply = yield "compact"
+            was_reached, drive.fails = drive.calls > drive.fails, -1
+            what = f"compact, of which call {len(found)} fails"
+            must(reply, what, BROKEN if was_reached else 0)
+            yield "close"
+            yield from client.begin()
+            for key in KEYS:
+                yield from client.delete(key)
+            yield from client.sync("compact")
+            found.append(state(client, f"{what}; then delete of all, and compact"))
+            yield "close"
+
+    work(lab, [drive], steps())
+    recover(lab, found, KEYS)
+
+
+@pytest.mark.exercise("S9", points=1, host=True)
+def test_a_store_that_was_there_before(lab):
+    """A store whose superblocks are gone, and a new one on the same drive: it is empty, and what it
+    has from then on are its own objects."""
+    drive = Drive(bytearray(DISK))
+    client = Client(drive, Random(lab.seed))
+
+    def before():
+        yield from client.format()
+        yield "close"
+        yield from client.begin()
+        yield "close"
+        yield from client.begin()
+        for key in KEYS:
+            yield from client.put(key, client.data(300))
+        yield from client.sync()
+
+    def now():
+        yield from client.format()
+        yield from client.look(KEYS, "in a new store")
+        yield from client.put(0, client.data(300))
+        yield from client.sync()
+
+    work(lab, [drive], before())
+    drive.data[:SUPERS] = bytes(SUPERS)
+    drive.promises = Promises()
+    work(lab, [drive], now())
+    recover(lab, [state(client, "a new store, with one object")], KEYS)
+
+
+@pytest.mark.exercise("S9", points=1, host=True)
+def test_a_large_drive(lab):
+    """A drive of 10 GiB, and more objects than are read at once: those of both areas are found."""
+    drive = Drive(Sparse(10 << 30))
+    client = Client(drive, Random(lab.seed), longest=30_000)
+    many, small = range(12), client.chance.sample(range(100, 1 << 40), 200)
+
+    def steps():
+        yield from client.format()
+        for key in small:
+            yield from client.put(key, client.data(5))
+        for key in small[::3]:
+            yield from client.delete(key)
+        yield from client.look(small, "some of 200 objects were deleted")
+        for key in many:
+            yield from client.put(key, client.data(30_000 - key))
+        yield from client.sync()
+
+    def opened(then):
+        yield from client.begin()
+        yield from client.look((*many, *small), "in a store on a large drive")
+        yield from client.sync(then)
+        yield from client.put(1, client.data(700))
+        yield from client.sync()
+
+    work(lab, [drive], steps())
+    for then in ("compact", "sync"):  # the second area is beyond 4 GiB
+        work(lab, [drive], opened(then))
