@@ -200,6 +200,40 @@ def test_wrong_numbers_of_64bit(lab):
         )
 
 
+# Five groups, and all that can be as large as a block, or as a bitmap of one block, is.
+SMALL = Layout(40_000, block=1024, blocks_per_group=8192, inodes_per_group=8192, inode_size=128)
+LIMITS = {
+    # What is reserved is where the inode table of group 0 would be.
+    "the first block is 0": replace(SMALL, reserved=SMALL.table, changed={"first": 0}),
+    "the first block is 2": replace(SMALL, changed={"first": 2}),
+    "8193 blocks a group": replace(SMALL, blocks_per_group=8193),
+    "8200 inodes a group": replace(SMALL, inodes_per_group=8200),
+    "inodes of 2 KiB": replace(SMALL, inodes_per_group=64, inode_size=2048),
+    "descriptors of 2 KiB": replace(SMALL, incompat=HAS_64BIT, descriptor_size=2048),
+    "no inodes": replace(SHEET, inodes_per_group=0),
+    "15 inodes of 256 bytes a group": replace(SHEET, inodes_per_group=15),
+    "32,776 inodes a group": replace(SHEET, inodes_per_group=32_776),
+}
+
+
+@pytest.mark.exercise("S10", points=2, host=True)
+def test_limits_of_small_blocks(lab):
+    """Limits that a block sets, of 1 KiB and of 4: refused beyond them, although all other numbers
+    fit together, and counted at them."""
+    for what, beyond in LIMITS.items():
+        refused(lab, what, beyond.image())
+    meta = META_BG | HAS_64BIT
+    for at in (
+        SMALL,
+        replace(SMALL, inodes_per_group=64, inode_size=1024),
+        replace(SMALL, compat=SPARSE_SUPER2, backups=(0, 4)),
+        replace(SMALL, incompat=meta, descriptor_size=1024),  # a meta group is one group
+        replace(SMALL, incompat=meta, descriptor_size=512),
+        replace(SHEET, inodes_per_group=16),
+    ):
+        check_layout(lab, at)
+
+
 @pytest.mark.exercise("S10", points=1, host=True)
 def test_not_a_file_system(lab):
     """Zeros, random bytes and drives that end too early: refused."""

@@ -125,6 +125,8 @@ def test_too_few_requests(lab):
             expect(what, seen, mine >= FEW and others >= FEW)
     peers = [[(slow, FEW - 1)], [(slow, FEW - 1)], [(fast, FEW)]]
     expect("only one peer says something: slow", is_slow(lab, [(slow, FEW)], peers), True)
+    peers = [[(slow, FEW)], [(slow, FEW - 1)], [(fast, FEW)], [], [(fast, FEW)]]
+    expect("three of five peers say something: slow", is_slow(lab, [(slow, FEW)], peers), True)
     both = [[(slow, FEW)]] * 2
     expect("the fast one among slow ones: slow", is_slow(lab, [(fast, FEW)], both), False)
     expect("no peers: slow", is_slow(lab, [(slow, FEW)], []), False)
@@ -135,14 +137,17 @@ def test_median_of_peers(lab):
     """1 to 16 peers: a drive is slow above twice the median, and not at twice the median."""
     chance = Random(lab.seed)
     for count in (1, 2, 3, 4, 7, 16):
-        means = [chance.randrange(1000, 9000) for _ in range(count)]
+        means = chance.sample(range(1000, 9000, 2), count)
         if count > 2:
             means[chance.randrange(count)] = 3_000_000
+        means[means.index(sorted(means)[count // 2])] += 1  # of two in the middle the sum is odd
         peers = [[(us * US, FEW)] for us in means]
         twice = int(2 * median(means))
         for mine in (twice - 1, twice, twice + 1):
             seen = is_slow(lab, [(mine * US, FEW)], peers)
             expect(f"{mine} us, peers {means}: slow", seen, mine > twice)
+    peers = [[(chance.randrange(US), FEW)] for _ in "abc"]
+    expect("1 us, peers below 1 us: slow", is_slow(lab, [(US, FEW)], peers), True)
 
 
 @pytest.mark.exercise("S8", points=1, host=True)
