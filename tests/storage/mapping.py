@@ -74,10 +74,12 @@ class Disk:
 
 @dataclass(frozen=True)
 class Mapped:
-    """A file of an image: its i_block, and which of the two maps it has."""
+    """A file of an image: its i_block, and which of the two maps it has. most: of the blocks of a
+    run; 0: all."""
 
     words: bytes
     extents: bool
+    most: int = 0
 
     def numbers(self) -> str:
         """The words of i_block."""
@@ -156,7 +158,7 @@ class Inquiry:
     def __init__(self, disk: Disk, questions: Iterable[Question]) -> None:
         self.answers: list[Answer] = []
         self._questions = [
-            f"{disk.block} {disk.blocks} {int(file.extents)} {logical} {file.numbers()}"
+            f"{disk.block} {disk.blocks} {int(file.extents)} {logical} {file.most} {file.numbers()}"
             for file, logical in questions
         ]
         self._disk, self._read, self._said = disk, [], ""

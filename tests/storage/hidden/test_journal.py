@@ -47,6 +47,7 @@ LAYOUTS = {
     "small": Layout(log=34),
     "within": Layout(log=48, first=3, fast=9),  # of its file
 }
+LARGE_BLOCKS = Layout(size=4096, checksums=False)
 CALLS = 24
 SEEDS = (1, 2)
 MOST_READS = 12  # of recovery: three passes, four pieces of a log
@@ -202,14 +203,16 @@ def test_all_of_the_log_is_free_again(journals: Journals) -> None:
 
 @pytest.mark.exercise("S5", points=1, host=True)
 def test_a_checkpoint_that_fails(journals: Journals) -> None:
-    """A request of a checkpoint fails: the journal is aborted. A journal that is closed is
-    empty."""
+    """A request of a checkpoint fails: the journal is aborted. A journal that is closed is empty,
+    and no transaction of its log has the number of the next one."""
     number = journals.chance.randrange(1, 1 << 20)
     disk, filling = empty_disk(LAYOUT), commits(LAYOUT.log // 6 + 1, number)
     (whole,) = journals.ask([(disk, LAYOUT, [*filling, "close"])])
     check_kept("after close", disk, LAYOUT, whole.writes, dict.fromkeys(range(4), number))
-    start, _ = fields_of(done_to(disk, whole.writes), LAYOUT)
+    start, following = fields_of(done_to(disk, whole.writes), LAYOUT)
     assert start == 0, "after the journal was closed the superblock says that the log is not empty"
+    last = max(each.transaction for each in whole.answers if each.command == "begin")
+    assert following > last, f"{last} is in the log, and the next transaction will be {following}"
     before = [each.writes for each in (whole.answers[0], *whole.answers)]
     at, count = next(
         (index, each.writes - before[index])
@@ -259,6 +262,8 @@ def test_what_was_committed_is_replayed(journals: Journals, kind: str) -> None:
         journals.log("a large transaction in the middle of the log", layout, many, start=20),
         journals.log("transactions whose numbers wrap", layout, one, two, sequence=0xFFFFFFFF - 1),
     ]
+    if kind == "plain":
+        logs.append(journals.log("a log of blocks of 4 KiB", LARGE_BLOCKS, one, two))
     journals.recover(logs)
 
 

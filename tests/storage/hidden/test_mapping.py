@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -103,6 +104,9 @@ def test_holes_between_pointers(lab, block):
         (triple + 2 * square + 7, 0, square - 7, False),
     ]  # fmt: skip
     require_mapped(lab, disk, full, wanted)
+    some = [(logical, *rest) for logical, *rest in wanted if rest[0]]
+    require_places(lab, disk, replace(full, most=3), some)
+    require_places(lab, disk, replace(full, most=2 * slots), some)  # more than any run has
     empty = pointer_file()
     wanted = [(12, 0, slots, False), (double + 9, 0, square - 9, False)]
     wanted += [(triple + 9, 0, slots * square - 9, False), (triple, 0, slots * square, False)]
@@ -118,8 +122,10 @@ def test_damaged_pointers(lab):
     """Pointers outside the disk, at every level: an error."""
     chance = Random(lab.seed)
     end = chance.randrange(2000, 9000)  # of the disk
-    first, bad, data = chance.sample(range(1, 1000), 3)
+    first, bad, data, high, higher = chance.sample(range(1, 1000), 5)
     disk = Disk(1024, end)
+    disk.put(high, pointers([first]))
+    disk.put(higher, pointers([high]))
     disk.put(first, pointers([data, end - 2, end - 1, end]))
     disk.put(bad, pointers([end, first]))
     cases = {
@@ -129,11 +135,14 @@ def test_damaged_pointers(lab):
         "a pointer in the middle": (pointer_file(w13=bad), 12 + 256),
         "a run that ends outside": (pointer_file(w12=first), 13),
         "two neighbours, the second outside": (pointer_file(w0=end - 1, w1=end), 0),
+        "a run of the second tree that ends outside": (pointer_file(w13=high), 12 + 256 + 1),
+        "a pointer of the third tree": (pointer_file(w14=higher), 12 + 256 + 256 * 256 + 3),
     }
     sound = (
         (pointer_file(w12=first), [(12, data, 1, False)]),
         (pointer_file(w0=end - 1, w1=data), [(0, end - 1, 1, False), (1, data, 1, False)]),
         (pointer_file(w13=bad), [(12 + 256 + 256, data, 1, False)]),
+        (pointer_file(w14=higher), [(12 + 256 + 256 * 256, data, 1, False)]),
     )
     require_told_apart(lab, disk, cases, sound)
 
@@ -216,6 +225,7 @@ def test_unwritten_and_longest(lab):
     wanted = [(0, long, 32768, False), (32767, long + 32767, 1, False), (32768, one, 1, True)]
     wanted += [(32769, 0, 7231, False), (40_000, last, 32767, True)]
     wanted += [(72_766, last + 32766, 1, True), (72_767, 0, ENDLESS, False)]
+    wanted += [((1 << 32) + 40_010, 0, ENDLESS, False)]  # its 32 bits are in an extent
     require_mapped(lab, disk, file, wanted)
 
 
@@ -278,6 +288,27 @@ def test_damaged_trees(lab):
         (root(0, [(0, 10, other), (12, 1, data)]), [(3, other + 3, 7, False), (10, 0, 2, False)]),
     )
     disk.put(99, node(1, [(10, 0, leaf)]))
+    require_told_apart(lab, disk, cases, sound)
+
+
+@pytest.mark.exercise("S3", points=1, host=True)
+def test_damaged_inner_nodes(lab):
+    """Inner nodes with entries outside their part of the file: an error."""
+    chance = Random(lab.seed)
+    disk = Disk(1024, 60_000)
+    inner, leaf, other = chance.sample(range(100, 30_000), 3)
+    data = chance.randrange(31_000, 59_000)
+    disk.put(leaf, node(0, [(10, 5, data)]))
+    disk.put(other, node(0, [(200, 5, data + 9)]))
+    disk.put(inner, node(1, [(10, 0, leaf), (200, 0, other)]))
+    cases = {
+        "an inner node that begins before its entry": (root(2, [(11, 0, inner)]), 12),
+        "an inner node whose last entry is the next one's": (
+            root(2, [(10, 0, inner), (150, 0, 99)]),
+            12,
+        ),
+    }
+    sound = ((root(2, [(10, 0, inner)]), [(12, data + 2, 3, False), (200, data + 9, 5, False)]),)
     require_told_apart(lab, disk, cases, sound)
 
 

@@ -17,6 +17,7 @@
 
 #include "drivers/clock/pic.h"
 #include "drivers/disk/ata.h"
+#include "drivers/disk/ata_drive.h"
 #include "drivers/disk/ata_mode.h"
 #include "drivers/disk/partition.h"
 #include "drivers/disk/pci.h"
@@ -227,13 +228,26 @@ static void strings(unsigned size, bool is_in, uint16_t port, greg_t *registers,
 		registers[REG_ECX] = 0;
 }
 
+/* Whether this port starts a command, and its channel has an answer already. */
+static bool has_answer(uint16_t port)
+{
+	for (unsigned i = 0; i < 4; i++) {
+		const struct ata_drive *drive = devices[i] ? devices[i]->driver : NULL;
+
+		if (drive && drive->channel->command_block + ATA_COMMAND == port)
+			return drive->channel->is_answered;
+	}
+	return false;
+}
+
 static void one(unsigned size, bool is_in, uint16_t port, greg_t *registers)
 {
 	uint32_t value = (uint32_t)registers[REG_EAX];
 	struct message question = { .what = is_in ? ASK_IN : ASK_OUT,
 				    .first = port,
 				    .second = size << 16 | 1,
-				    .bytes = is_in ? 0 : size };
+				    .bytes = is_in ? 0 : size,
+				    .value = !is_in && has_answer(port) };
 
 	tell(&question, &value);
 	serve(&value);

@@ -24,6 +24,7 @@ bool is_there[4];
 bool is_in_handler;
 bool is_polled;
 bool waits_at_cli;
+bool watches_wire;
 static bool is_enabled = true;
 static bool has_handler[16];
 
@@ -154,6 +155,8 @@ static void deliver(void)
 		is_in_handler = true;
 		call(CALL_INTERRUPT, FIRST_IRQ + i, 0, 0, NULL, 0);
 		is_in_handler = false;
+		if (watches_wire && channel->is_interrupting)
+			blame("the handler returns, and the drive still raises its interrupt");
 	}
 }
 
@@ -302,6 +305,8 @@ static void use_port(const struct message *question)
 	if (size == 0 || size > 4 || question->bytes != (is_in ? 0 : size * count))
 		stop("it uses a port as no processor does");
 	receive(bytes, question->bytes);
+	if (!is_in && question->value)
+		blame("COMMAND is written while is_answered is true");
 	for (uint32_t i = 0; i < count; i++) {
 		value = 0;
 		if (is_in)

@@ -10,6 +10,7 @@ extern uint64_t limit;	  /* of the time, for this command of the script */
 extern unsigned sleeps;	  /* of tasks, until an interrupt or the alarm */
 extern bool is_polled;	  /* since before this command: no interrupt should come */
 extern bool waits_at_cli; /* the next cli comes just after a drive's answer */
+extern bool watches_wire; /* a handler that leaves the drive's interrupt raised is blamed */
 extern bool is_there[4];  /* the driver knows these drives */
 
 /* What is printed from here on is no call of the driver. Returns false without pipes. */

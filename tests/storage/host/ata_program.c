@@ -261,6 +261,8 @@ static void run(char **words)
 		say(set_mode(CALL_MODE, words[1]));
 	} else if (!strcmp(what, "tight")) {
 		waits_at_cli = true;
+	} else if (!strcmp(what, "wire")) {
+		watches_wire = true;
 	} else if (!strcmp(what, "switch")) {
 		kernel_switch(strdup(words[1]));
 	} else if (!strcmp(what, "peek")) {

@@ -30,7 +30,7 @@
 enum talk {
 	/* The driver. A line with = has a value. */
 	ASK_IN,	     /* port, width << 16 | how often = the last one; all of them follow */
-	ASK_OUT,     /* the same; what is written follows */
+	ASK_OUT,     /* the same; what is written follows; value: is_answered, at COMMAND */
 	ASK_CLI,     /* */
 	ASK_STI,     /* */
 	ASK_TIME,    /* = ns */

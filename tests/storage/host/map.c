@@ -92,13 +92,14 @@ static const char *answer(const char *question)
 {
 	struct ext_inode inode = { .fs = &fs, .number = 12 };
 	struct ext_mapping mapping = { .length = 1 };
-	unsigned extents;
+	unsigned extents, most;
 	uint64_t logical;
 	int error, at;
 
-	if (sscanf(question, "%u %" SCNu64 " %u %" SCNu64 "%n", &fs.summary.block_size,
-		   &fs.summary.blocks, &extents, &logical, &at) != 4)
+	if (sscanf(question, "%u %" SCNu64 " %u %" SCNu64 " %u%n", &fs.summary.block_size,
+		   &fs.summary.blocks, &extents, &logical, &most, &at) != 5)
 		exit(2);
+	mapping.most = most;
 	for (int i = 0, length; i < WORDS; i++, at += length)
 		if (sscanf(question + at, "%u%n", &inode.map[i], &length) != 1)
 			exit(2);

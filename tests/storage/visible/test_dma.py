@@ -19,6 +19,7 @@ from tests.support.told import Usual, expect, require, told
 HINT = "make hint EX=S2"
 BORDER = 65536 - 4096  # the first piece begins 4096 bytes after a multiple of 64 KiB
 USUAL = (
+    Usual("still raises", "on_interrupt reads STATUS; the other status register does not do it"),
     Usual("nothing will wake", "the interrupt came before the sleep: look at is_answered, and "
           "sleep, with interrupts disabled"),
     Usual("interrupts enabled", "wait_sleep_blocked is called with interrupts disabled"),
@@ -53,6 +54,7 @@ def test_pio_by_interrupt(lab):
     with told(USUAL, HINT), drives(lab) as ata:
         ata.add("hda", 5000, "lmd")
         ata.start("pio-interrupt")
+        ata.set("wire")
         step = ata.read("hda", 70, 40)
         step.require_read("hda", 70, 40)
         step.require_commands(READ_BLOCKS)
