@@ -26,7 +26,8 @@ LESSONS := $(sort $(patsubst labs/lesson%/sources,%,$(wildcard labs/lesson*/sour
 
 # --- commands -----------------------------------------------------------------------------------
 
-.PHONY: help run gdb hint grade replay diff map measure doctor setup format handouts clean image
+.PHONY: help run gdb hint grade replay diff map measure submit doctor setup format handouts clean \
+	image
 
 help::
 	@echo "Apprentice: an i386 kernel to learn from. The commands:"
@@ -53,6 +54,8 @@ endif
 	@echo "  make map        a walk through the kernel, function by function: LESSON=3"
 	@echo "  make measure    a lesson's measurement: your prediction, tables, plots: LESSON=1"
 	@echo "                    PREDICT='10 20'         the prediction, if not at a terminal"
+	@echo "  make submit     an archive of what you hand in; says what is missing: LESSON=1"
+	@echo "                    FILE=../lesson1.zip     where it goes, if not to build/submit"
 	@echo "  make doctor     what this machine has, what is missing, and how to fix it"
 	@echo "  make handouts   the lessons' handouts, as pages for a browser"
 	@echo "  make format     put the source into its form"
@@ -76,7 +79,8 @@ $(if $(call is_one,$(BOOT),disk grub direct),,$(error BOOT=$(BOOT): disk, grub o
 $(if $(call is_one,$(BREADTH),yes no),,$(error BREADTH=$(BREADTH): yes or no))
 
 # A path that is forgotten, as in SUBMISSION=$$unset, is none that was not given.
-$(foreach each,PROGRAMS ROOT SUBMISSION OUTPUT FILE,$(if $(filter command,$(origin $(each))),$(if \
+PATHS := PROGRAMS ROOT SUBMISSION SUBMISSIONS OUTPUT FILE
+$(foreach each,$(PATHS),$(if $(filter command,$(origin $(each))),$(if \
 	$(value $(each)),,$(error $(each)= has no value: give one, or leave it out))))
 
 define line_end
@@ -121,6 +125,10 @@ hint: setup
 grade: setup-test
 	@$(AS_CHILD) $(PYTHON) -m labs.tools.grading.grade --lesson $(call quoted,$(LESSON)) \
 		$(if $(CORE),--core) $(call option,EX,exercise) $(GRADING)
+
+submit: setup
+	@$(PYTHON) -m labs.tools.course.submit --lesson $(call quoted,$(LESSON)) \
+		$(call option,FILE,file)
 
 replay: setup-test
 	@$(AS_CHILD) $(PYTHON) -m labs.tools.debugging.replay --test=$(call given,TEST) \

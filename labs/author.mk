@@ -7,6 +7,7 @@ TERMINAL  = $(if $(OF_LAB),,$(shell test -t 0 && test -t 2 && echo yes))
 IS_SHELL := $(and $(filter run,$(MAKECMDGOALS)),$(or $(CMD)$(PROGRAMS),$(TERMINAL)),$(if $(ROOT),,yes))
 LESSON ?= $(if $(IS_SHELL),$(lastword $(LESSONS)),storage)
 
+.PHONY: autograder course grade-class similarity snakemake
 .PHONY: setup-suite picture crash fuzz layouts faults fsx full-disks start slides check-slides prove mistakes shares thirds bench \
 	budget tables test test-fast distributions debian
 
@@ -38,6 +39,14 @@ help::
 	@echo "  make check-slides   each page of each deck, laid out and measured; all commands typed"
 	@echo "  make grade      an instructor's: hidden tests too, each exercise by itself, sandboxed:"
 	@echo "                    LESSON=1 SUBMISSION=dir [SEED=word] [OUTPUT=dir]"
+	@echo "  make course     what instructors keep, and a template a lesson to hand out: DIR=../course"
+	@echo "  make grade-class   the grades of a class (INSTRUCTOR.md): LESSON=1 SUBMISSIONS=dir OUTPUT=dir"
+	@echo "                    [ROSTER=students.csv] [RULES=rules.toml] [JOBS=n] [CLUSTER=slurm]"
+	@echo "  make similarity   which submissions of that are alike: LESSON=1 OUTPUT=dir [ARCHIVE='dir dir']"
+	@echo "  make autograder   what a platform grades with: LESSON=1 [OUTPUT=dir]"
+	@echo "                    FORMAT=gradescope|prairielearn|autolab|classroom50"
+	@echo "                    HIDDEN=after_due_date   how Gradescope shows hidden tests: hidden,"
+	@echo "                                            after_due_date, after_published, visible"
 	@echo "  make prove      the graders' proof: handout 0, reference 100, other ways too,"
 	@echo "                  mutants, cheats"
 	@echo "                    LESSON=1 [SAMPLE=k]     one lesson; this many mutants, and one cheat"
@@ -139,6 +148,29 @@ THE_LESSON = $(if $(filter command environment override,$(origin LESSON)),--less
 GRADING = $(call option,SUBMISSION,submission) $(call option,OUTPUT,output) \
 	$(SEED_OF_RUN)
 SEED_OF_RUN = $(if $(filter command environment,$(origin SEED)),--seed=$(call given,SEED))
+
+grade-class: setup-test
+	@$(AS_CHILD) $(PYTHON) -m labs.tools.cohort.grade_class --lesson=$(call quoted,$(LESSON)) \
+		--submissions=$(call given,SUBMISSIONS) --output=$(call given,OUTPUT) \
+		$(call option,ROSTER,roster) $(call option,RULES,rules) $(call option,JOBS,jobs) \
+		$(call option,CLUSTER,cluster)
+
+course: setup
+	@$(PYTHON) -m labs.tools.cohort.course --dir=$(call given,DIR) \
+		$(if $(filter command environment,$(origin LESSON)),$(call option,LESSON,lesson))
+
+autograder: setup
+	@$(PYTHON) -m labs.tools.cohort.autograder --format=$(call given,FORMAT) \
+		--lesson=$(call quoted,$(LESSON)) $(call option,HIDDEN,hidden) $(call option,OUTPUT,output)
+
+similarity: setup-suite
+	@$(PYTHON) -m labs.tools.cohort.similarity --lesson=$(call quoted,$(LESSON)) \
+		--output=$(call given,OUTPUT) $(call option,ARCHIVE,archive)
+
+# Snakemake has an environment of its own: only who has a cluster needs it.
+snakemake: setup
+	@$(PYTHON) -m venv $(BUILD)/snakemake
+	@$(BUILD)/snakemake/bin/pip install -q -r labs/tools/setup/requirements-cluster.txt
 
 mistakes: setup-test
 	@$(IN_MEMORY) $(PYTHON) -m labs.tools.proving.mistakes $(THE_LESSON) \

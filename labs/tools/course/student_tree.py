@@ -79,6 +79,8 @@ NEVER = (
     *(
         "labs/tools/course/student_tree.py",
         "labs/tools/proving/*",
+        "labs/tools/cohort/*",
+        "INSTRUCTOR.md",
         "labs/*/measurement.json",
         "*solutions*",
         ".ci/*",
