@@ -40,6 +40,8 @@ help::
 	@echo "  make grade      an instructor's: hidden tests too, each exercise by itself, sandboxed:"
 	@echo "                    LESSON=1 SUBMISSION=dir [SEED=word] [OUTPUT=dir]"
 	@echo "  make course     what instructors keep, and a template a lesson to hand out: DIR=../course"
+	@echo "                    COURSE=autumn-2026      this year's word: last year's measurements are"
+	@echo "                                            refused, and submissions of others are told"
 	@echo "  make grade-class   the grades of a class (INSTRUCTOR.md): LESSON=1 SUBMISSIONS=dir OUTPUT=dir"
 	@echo "                    [ROSTER=students.csv] [RULES=rules.toml] [JOBS=n] [CLUSTER=slurm]"
 	@echo "  make similarity   which submissions of that are alike: LESSON=1 OUTPUT=dir [ARCHIVE='dir dir']"
@@ -53,6 +55,8 @@ help::
 	@echo "                    ONLY='4.6-*'            what of these has such a name"
 	@echo "                    REPEAT=20               instead: this many half-finished submissions a"
 	@echo "                                            lesson, graded three times, idle and busy"
+	@echo "                    CLASS=200               instead: a class of this many submissions, graded,"
+	@echo "                                            and killed and graded again: the same bytes"
 	@echo "                    ENVIRONMENTS=20         instead: this many exercises a lesson, graded in"
 	@echo "                                            twelve environments: variables, locales, folders"
 	@echo "                    GENERATED=6             instead: this many machine-made mutants an"
@@ -156,7 +160,7 @@ grade-class: setup-test
 		$(call option,CLUSTER,cluster)
 
 course: setup
-	@$(PYTHON) -m labs.tools.cohort.course --dir=$(call given,DIR) \
+	@$(PYTHON) -m labs.tools.cohort.course --dir=$(call given,DIR) $(call option,COURSE,course) \
 		$(if $(filter command environment,$(origin LESSON)),$(call option,LESSON,lesson))
 
 autograder: setup
@@ -184,7 +188,11 @@ thirds: setup-test
 	@$(IN_MEMORY) $(AS_CHILD) $(PYTHON) -m labs.tools.proving.prove_thirds $(THE_LESSON) \
 		$(call option,ONLY,only)
 
-ifdef REPEAT
+ifdef CLASS
+prove: setup-test
+	@$(AS_CHILD) $(PYTHON) -m labs.tools.proving.prove_class --count=$(call given,CLASS) \
+		$(call option,KILLS,kills) $(call option,JOBS,jobs) $(SEED_OF_RUN) $(THE_LESSON)
+else ifdef REPEAT
 prove: setup-test
 	@$(IN_MEMORY) $(AS_CHILD) $(PYTHON) -m labs.tools.proving.prove_repeat \
 		--count=$(call given,REPEAT) $(SEED_OF_RUN) $(THE_LESSON)
