@@ -5,13 +5,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from argparse import ArgumentTypeError
+from pathlib import Path
 
 import pytest
 
 from labs.tools.cohort import course
 from labs.tools.cohort.course import leaks, make_template, solutions
 from labs.tools.course.exercises import ROOT, STORAGE, every_lesson
+from labs.tools.course.handed_in import COURSE, course_of, sources_of
 from labs.tools.course.student_tree import NEVER, TreeError, any_of, contents
+from labs.tools.grading import graded_tree
 from labs.tools.machine.command import in_a_line
 
 
@@ -44,18 +48,21 @@ def test_no_template_has_one():
 
 
 def test_a_template_that_leaks_is_not_made(tmp_path, monkeypatch):
-    monkeypatch.setattr(course, "start", lambda lesson, place: place.mkdir() or 0)
+    monkeypatch.setattr(course, "contents", lambda lesson: {})
     monkeypatch.setattr(course, "leaks", lambda lesson, tree: ["x has the solution of 1.2"])
     with pytest.raises(TreeError, match=r"/t must not be handed out: x has the solution of 1\.2"):
-        make_template(1, tmp_path / "t")
+        make_template(1, tmp_path / "t", {})
+    assert not (tmp_path / "t").exists()
 
 
 def test_course_has_what_is_private_and_what_is_not(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(course, "listed", lambda root: {"INSTRUCTOR.md", "Makefile"})
     place = tmp_path / "course"
-    monkeypatch.setattr(sys, "argv", ["course", "--dir", str(place), "--lesson", "1"])
+    monkeypatch.setattr(sys, "argv", ["course", f"--dir={place}", "--lesson=1", "--course=y2"])
     assert in_a_line("make course", course.main) == 0
     assert (place / "instructor/INSTRUCTOR.md").is_file()
+    assert {course_of(place / name) for name in ("instructor", "lesson1")} == {"y2"}
+    assert sources_of(place / "lesson1", 1) != sources_before(place / "lesson1")
     assert not (place / "lesson1/INSTRUCTOR.md").exists()
     assert "git -C lesson1 push" in (place / "README.md").read_text()
     log = subprocess.run(
@@ -64,6 +71,31 @@ def test_course_has_what_is_private_and_what_is_not(tmp_path, monkeypatch, capsy
     assert log.stdout == b"Lesson 1, as it begins\n"
     assert in_a_line("make course", course.main) == 1
     assert "is there, and not an empty folder" in capsys.readouterr().err
+
+
+def sources_before(tree: Path) -> str:
+    """What a student has measured in a tree without the word."""
+    (tree / COURSE).rename(tree / "other.txt")
+    try:
+        return sources_of(tree, 1)
+    finally:
+        (tree / "other.txt").rename(tree / COURSE)
+
+
+def test_the_word_reaches_the_tree_that_is_graded(tmp_path, monkeypatch):
+    (tmp_path / "labs").mkdir()
+    (tmp_path / COURSE).write_text("y2\n")
+    monkeypatch.setattr(graded_tree, "ROOT", tmp_path)
+    monkeypatch.setattr(graded_tree, "room_files", lambda: ())  # it remembers what it has found
+    assert COURSE in list(graded_tree.shown())
+    (tmp_path / COURSE).unlink()
+    assert COURSE not in list(graded_tree.shown())
+
+
+@pytest.mark.parametrize("word", ["", "a b", "x" * 41, "../x", "\u00e4"])
+def test_a_word_that_is_none_is_refused(word):
+    with pytest.raises(ArgumentTypeError, match="1 to 40 letters"):
+        course.a_word(word)
 
 
 def test_course_asks_where(monkeypatch, capsys):

@@ -277,6 +277,13 @@ def test_what_is_refused(tmp_path, monkeypatch, make, words):
     assert not (tmp_path / "out/files").exists()
 
 
+def test_another_years_submission_is_told(tmp_path):
+    table = b'{"lesson": "1", "course": "y1", "hints": {}}'
+    found = reading_of(zipped(tmp_path / "a.zip", FILES | {MANIFEST: table}), tmp_path / "out")
+    assert found.notes == ["it was made in the tree of another course: y1"]
+    assert found.files == sorted(FILES)
+
+
 @pytest.mark.parametrize("table", [b"[", b"[" * 99999, b"3", b'{"lesson": 1, "hints": [1]}'])
 def test_a_manifest_that_cannot_be_read_is_left_out(tmp_path, table):
     found = reading_of(zipped(tmp_path / "a.zip", FILES | {MANIFEST: table}), tmp_path / "out")
@@ -339,7 +346,7 @@ def test_submit_says_what_is_missing(tmp_path, monkeypatch, capsys):
     assert submit.main() == 0
     assert "missing: 1.2 The first instructions" in capsys.readouterr().out
     assert json.loads(zipfile.ZipFile(tree / "build/submit/lesson1.zip").read(MANIFEST)) == {
-        "lesson": "1", "hints": {},
+        "lesson": "1", "course": "", "hints": {},
     }  # fmt: skip
 
 

@@ -4,6 +4,9 @@ DIR/instructor     this whole repository: private
 DIR/lesson1, ...   a template for each lesson, as make start makes it, with one commit: to push
 DIR/README.md      how to hand them out
 
+COURSE=word is this year's. It decides at which points a kernel is measured, so last year's
+measurement is refused; and make submit hands it in.
+
 Before a template is there, it is searched for what no student may have: solutions, hidden tests,
 answers.
 """
@@ -12,6 +15,7 @@ from __future__ import annotations
 
 import re
 import sys
+from argparse import ArgumentTypeError
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -25,9 +29,9 @@ from labs.tools.course.exercises import (
     regions,
     word_of,
 )
-from labs.tools.course.handed_in import answers_path, without_answers
-from labs.tools.course.start import commit, heading, start, write
-from labs.tools.course.student_tree import TreeError, listed
+from labs.tools.course.handed_in import COURSE, answers_path, without_answers
+from labs.tools.course.start import commit, heading, write
+from labs.tools.course.student_tree import TreeError, contents, listed
 from labs.tools.machine.command import CommandError, Options, in_a_line, typed_path
 
 PROGRAM = "make course"
@@ -74,26 +78,30 @@ def leaks(lesson: int, tree: Mapping[str, bytes]) -> Iterator[str]:
             yield f"{answers_path(number)} has answers"
 
 
-def make_template(lesson: int, directory: Path) -> int:
-    """Makes the template of a lesson; returns how many files it has. Raises TreeError."""
-    count = start(lesson, directory)
-    paths = [path for path in directory.rglob("*") if path.is_file()]
-    tree = {
-        path.relative_to(directory).as_posix(): path.read_bytes()
-        for path in paths
-        if ".git" not in path.relative_to(directory).parts
-    }
+def make_template(lesson: int, directory: Path, own: Mapping[str, bytes]) -> int:
+    """Makes the template of a lesson, with files of its own besides; returns how many files it has.
+    Raises TreeError."""
+    tree = {**contents(lesson), **own}
     if found := list(leaks(lesson, tree)):
         raise TreeError(f"{directory} must not be handed out: {'; '.join(found)}")
-    return count
+    write(tree, directory)
+    commit(directory, f"{heading(lesson).capitalize()}, as it begins")
+    return len(tree)
 
 
-def make_private(directory: Path) -> int:
+def make_private(directory: Path, own: Mapping[str, bytes]) -> int:
     """Copies this repository, as it is now, with one commit; returns how many files it has."""
-    tree = {path: (ROOT / path).read_bytes() for path in sorted(listed(ROOT))}
+    tree = {path: (ROOT / path).read_bytes() for path in sorted(listed(ROOT))} | own
     write(tree, directory)
     commit(directory, "The course, for instructors only")
     return len(tree)
+
+
+def a_word(text: str) -> str:
+    """This year's word, for argparse."""
+    if not re.fullmatch(r"[\w.-]{1,40}", text, re.ASCII):
+        raise ArgumentTypeError(f"{text!r}: 1 to 40 letters, digits and . - _")
+    return text
 
 
 def main() -> int:
@@ -101,17 +109,19 @@ def main() -> int:
     parser = Options(PROGRAM)
     parser.add_argument("--dir", type=typed_path, default=Path())
     parser.add_argument("--lesson", default="", help="only this template")
+    parser.add_argument("--course", type=a_word, help="this year's word")
     options = parser.parse_args()
     place = options.dir
+    own = {COURSE: f"{options.course}\n".encode()} if options.course else {}
     try:
         if place == Path():
             raise TreeError("say where: make course DIR=../course")
         lessons = [number_of(options.lesson)] if options.lesson else list(every_lesson())
         if place.exists() and (not place.is_dir() or any(place.iterdir())):
             raise TreeError(f"DIR={place} is there, and not an empty folder")
-        print(f"{place}/instructor: {make_private(place / 'instructor')} files, private")
+        print(f"{place}/instructor: {make_private(place / 'instructor', own)} files, private")
         for lesson in lessons:
-            count = make_template(lesson, place / name_of(lesson))
+            count = make_template(lesson, place / name_of(lesson), own)
             print(f"{place}/{name_of(lesson)}: {heading(lesson)}, {count} files", flush=True)
         (place / "README.md").write_text(handing_out(lessons))
     except (TreeError, ExerciseError) as error:

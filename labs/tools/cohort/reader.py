@@ -26,6 +26,7 @@ from pathlib import Path
 from labs.tools.cohort import repository
 from labs.tools.cohort.entries import FILE, FOLDER, LINK, Entry, Refusal, entries
 from labs.tools.course.exercises import ROOT, every_lesson, word_of
+from labs.tools.course.handed_in import course_of
 from labs.tools.course.submit import MANIFEST, graded_files
 from labs.tools.grading.graded_tree import SIZE_LIMIT
 from labs.tools.machine.command import in_a_line, own_environment
@@ -240,6 +241,7 @@ def take_manifest(found: list[Found], root: str, lesson: int, reading: Reading) 
         try:
             table = json.loads(each.data)
             made_for, shown = str(table["lesson"]), dict(table["hints"])
+            course = str(table.get("course", ""))
         except (ValueError, TypeError, KeyError, RecursionError):
             reading.notes.append(f"{MANIFEST} is not as make submit writes it: not taken")
             return
@@ -248,6 +250,9 @@ def take_manifest(found: list[Found], root: str, lesson: int, reading: Reading) 
                 f"make submit made it for lesson {printable(made_for[:20])}, "
                 f"not for {word_of(lesson)}"
             )
+        if course != course_of(ROOT):
+            of = printable(course[:40]) or "without a word"
+            reading.notes.append(f"it was made in the tree of another course: {of}")
         known = {path: count for path, count in shown.items() if type(count) is int}
         reading.hints = {printable(path)[:8]: min(max(n, 0), 9) for path, n in known.items()}
 

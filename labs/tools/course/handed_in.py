@@ -26,6 +26,7 @@ MOST = 1e18  # a number beyond that, or none at all (NaN), is no figure
 NEAR, FEW = 0.1, 2  # another compiler makes other instructions, but not many
 DEEPEST = 100  # brackets within brackets; make measure writes two
 TABLES = ("prediction", "result", "figures")
+COURSE = "labs/course.txt"  # the word of this year's course; make course COURSE=word writes it
 
 
 class MeasurementError(Exception):
@@ -65,10 +66,18 @@ def measuring(lesson: int) -> str:
 # ---- the measurement ----------------------------------------------------------------------------
 
 
+def course_of(root: Path) -> str:
+    """The word of the course to which the tree `root` belongs; empty if it has none."""
+    place = root / COURSE
+    return place.read_text().strip() if place.is_file() else ""
+
+
 def sources_of(root: Path, lesson: int) -> str:
-    """A word for the text of a lesson's exercises in the tree `root`: spaces and line ends do not
-    matter. The points at which a kernel is measured for the grader are chosen by it."""
+    """A word for the text of a lesson's exercises in the tree `root`, and for its course: spaces
+    and line ends do not matter. The points at which a kernel is measured for the grader are chosen
+    by it, so another year's measurement is not this year's."""
     digest = hashlib.sha256(str(lesson).encode())
+    digest.update(course_of(root).encode())
     for path in sorted(path for each in of_lesson(lesson) for path in each.files):
         file = root / path
         digest.update(b"\0".join([path.encode(), *file.read_bytes().split()]))

@@ -35,7 +35,7 @@ from labs.tools.course.exercises import (
     regions,
     solved,
 )
-from labs.tools.course.handed_in import answers_path, without_answers
+from labs.tools.course.handed_in import COURSE, answers_path, without_answers
 from labs.tools.course.source_lists import ever_linked
 from labs.tools.machine.command import own_environment
 
@@ -51,7 +51,7 @@ ALWAYS = (
         "labs/tools/setup/*",
     ),
     "labs/glossary.md",  # the handouts lead to it
-    *(LIST, "tests/conftest.py"),
+    *(LIST, COURSE, "tests/conftest.py"),
 )
 OF_LESSON = (
     *("labs/{}/*", "tests/{}/visible/*"),

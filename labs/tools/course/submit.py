@@ -1,7 +1,8 @@
 """`make submit`: one archive of what is handed in, and what is missing in it.
 
 It has the files of the lesson's exercises, the measurement, the answers, and submission.json: the
-lesson, and how many layers of each exercise's hints were shown. The same files make the same bytes.
+lesson, the course's word, and how many layers of each exercise's hints were shown. The same files
+make the same bytes.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from labs.tools.course.exercises import (
 from labs.tools.course.handed_in import (
     HandedInError,
     answers_path,
+    course_of,
     measurement_path,
     measuring,
     read_answers,
@@ -45,9 +47,9 @@ def graded_files(lesson: int, root: Path = ROOT) -> list[str]:
 
 
 def manifest(lesson: int, shown: dict[str, int], root: Path = ROOT) -> bytes:
-    """submission.json: the lesson, and the hints of it that were shown."""
+    """submission.json: the lesson, the course, and the hints that were shown."""
     own = {each.id: shown[each.id] for each in of_lesson(lesson, root) if each.id in shown}
-    table = {"lesson": word_of(lesson), "hints": own}
+    table = {"lesson": word_of(lesson), "course": course_of(root), "hints": own}
     return (json.dumps(table, indent=2, sort_keys=True) + "\n").encode()
 
 

@@ -20,6 +20,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 from labs.tools.course.exercises import ROOT, STORAGE, Exercise, blank, by_id, name_of, word_of
+from labs.tools.course.handed_in import COURSE
 from labs.tools.course.source_lists import LISTS, linked
 from labs.tools.grading import sandbox
 from labs.tools.grading.elf_limits import object_problem
@@ -280,6 +281,7 @@ def cached_toolchain() -> bytes:
 def shown() -> Iterator[str]:
     """What a build sees besides sources."""
     yield from ("Makefile", "boot/grub.cfg", *TOOLS)
+    yield from [COURSE] if (ROOT / COURSE).is_file() else []
     yield from (path for path in room_files() if path.endswith((*SHOWN, *LISTS_SHOWN)))
 
 
