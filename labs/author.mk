@@ -33,6 +33,7 @@ help::
 	@echo "  make full-disks   ways to fill a disk, on several kinds of it: what write() has accepted"
 	@echo "                  is there afterwards: [SEED=2010] [KIND=ext3-4k] [WAY=names]"
 	@echo "  make start      a student's tree: LESSON=1 DIR=../my-kernel"
+	@echo "  make book       handouts, storage lab and references: pages, PDF, EPUB, plain Markdown"
 	@echo "  make slides     the lessons' slides, for a browser: English and Chinese"
 	@echo "                    PDF=yes                 and a PDF of each, next to it"
 	@echo "                    PLOTS=yes               draws the plots of slides/figures.toml first"
@@ -124,6 +125,9 @@ start: setup
 	@$(PYTHON) -m labs.tools.course.start -- $(call given,LESSON) $(call given,DIR)
 
 DECKS = $(filter-out README index,$(basename $(notdir $(wildcard slides/*.md))))
+
+book: setup-test
+	@$(PYTHON) -m labs.tools.course.book $(BUILD)/book
 
 slides: setup-test
 	@$(if $(PLOTS),$(PYTHON) -m slides.draw)

@@ -12,12 +12,15 @@ project = "Apprentice"
 author = "The authors of Apprentice"
 project_copyright = author
 language = "en"
+version = "1"
 
 extensions = ["myst_parser"]
 include_patterns = ["index.md", "glossary.md", "lesson*/README.md", "storage/README.md"]
 smartquotes = False
 html_theme = "furo"
+html_title = "Apprentice: the handouts"
 html_show_sourcelink = False
+epub_exclude_files = [".buildinfo"]
 
 # Translations: labs/locale/LANGUAGE/LC_MESSAGES/..., kept by sphinx-intl.
 locale_dirs = ["locale"]

@@ -40,18 +40,18 @@ def print_deck(deck: Path) -> Path:
     path = deck.with_suffix(".pdf")
     slides = len(SLIDE.findall(deck.read_text(encoding="utf-8")))
     for _ in range(TRIES):
-        print_once(deck, path)
+        print_page(f"{deck.resolve().as_uri()}?print-pdf", path)
         if len(PAGE.findall(path.read_bytes())) == slides:
             return path
     raise RuntimeError(f"{path}: has not the {slides} pages of its deck")
 
 
-def print_once(deck: Path, path: Path) -> None:
-    """Has chromium write the PDF of a built deck to `path`."""
+def print_page(address: str, path: Path) -> None:
+    """Has chromium write the PDF of a page to `path`: tagged, with an outline. Raises
+    CalledProcessError or TimeoutExpired (of subprocess)."""
     with tempfile.TemporaryDirectory(prefix="browser-") as profile:
         options = [f"--virtual-time-budget={PATIENCE}", "--no-pdf-header-footer"]
         options += ["--export-tagged-pdf", "--generate-pdf-document-outline"]
-        address = f"{deck.resolve().as_uri()}?print-pdf"
         run_within(
             [*command(profile, *options), f"--print-to-pdf={path}", address],
             capture_output=True,

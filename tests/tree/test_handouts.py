@@ -15,7 +15,7 @@ import pytest
 from labs.tools.course import reading
 from labs.tools.course.exercises import of_lesson
 from labs.tools.machine.bounded import run_within
-from tests.support.building import make, shared_folder
+from tests.support.building import make
 from tests.support.dialogues import GDB_PROMPT, SECONDS, SHELL_PROMPT, missing, steps, walked
 
 pytestmark = pytest.mark.slow
@@ -45,30 +45,6 @@ def machine_options(lesson: int) -> list[str]:
 
 
 # ---- as pages ------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The handouts as Sphinx builds them; every warning is an error."""
-    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", "labs"]
-
-    def make_pages(place: Path) -> None:
-        done = subprocess.run(
-            [*command, str(place)], cwd=ROOT, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-
-    return shared_folder(tmp_path_factory, "pages", make_pages)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("lesson", LESSONS)
-def test_builds_as_a_page(pages: Path, lesson: int) -> None:
-    """With its drawings and its excerpts."""
-    page = (pages / f"lesson{lesson}/README.html").read_text()
-    drawings = re.findall(r"!\[.+\]\((drawings/\w+\.svg)\)", handout(lesson))
-    assert page.count("<img") >= len(drawings) >= 5
-    assert page.count('class="highlight') >= len(INCLUDE.findall(handout(lesson))) >= 5
 
 
 def test_translations_can_be_drawn_out(tmp_path: Path) -> None:

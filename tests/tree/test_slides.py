@@ -38,6 +38,7 @@ from tests.support.decks import (
     source_of,
 )
 from tests.support.dialogues import SECONDS, missing, walked
+from tests.support.paper import tags
 from tests.tree.test_handouts import machine_options
 
 pytestmark = pytest.mark.slow
@@ -441,15 +442,6 @@ def test_a_deck_as_pdf(chinese, name):
     kinds = [*tags(root["/StructTreeRoot"])]
     assert {"/H1", "/H2", "/P", "/Figure"} <= {kind for kind, _ in kinds}
     assert all(text for kind, text in kinds if kind == "/Figure")
-
-
-def tags(node):
-    """Kind and alternative text of each part of a PDF."""
-    children = node["/K"] if "/K" in node else []  # noqa: SIM401 (get gives a reference)
-    for child in (each.get_object() for each in ([children], children)[isinstance(children, list)]):
-        if isinstance(child, dict) and "/S" in child:
-            yield child["/S"], child.get("/Alt")
-            yield from tags(child)
 
 
 # ---- what breaks ---------------------------------------------------------------------------------
