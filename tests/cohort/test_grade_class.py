@@ -18,11 +18,13 @@ import pytest
 
 from labs.tools.cohort import grade_class
 from labs.tools.cohort.grade_class import file_name, submissions_in
-from labs.tools.cohort.report import cell
+from labs.tools.cohort.report import cell, losses, to_read
 from labs.tools.cohort.rules import Rules, Student, owner_of, read_roster, read_rules
-from labs.tools.course.exercises import ROOT
+from labs.tools.course.exercises import ROOT, by_id
 from labs.tools.course.submit import graded_files
+from labs.tools.grading.grade_report import Score
 from labs.tools.grading.sandbox import SandboxUnavailable
+from labs.tools.grading.test_run import TestResult
 from labs.tools.machine.command import CommandError, in_a_line
 
 FAKE = f"{sys.executable} -m tests.cohort.fake_one"
@@ -204,9 +206,34 @@ def test_page_of_a_student_has_a_reason_for_each_point(graded):
     assert "make LESSON=1 measure" in text and "labs/lesson1/answers.toml" in text
 
 
+def test_what_the_handout_replaces_is_not_called_unwritten():
+    words = "exercise 1.3 is not written yet (labs/lesson1/README.md)"
+    test = TestResult("1.3", "1.3", "t.py::test", "It is so", 1, True, False, words, "icount")
+    score = Score(by_id("1.3"), (test,), ("serial.c does not compile: error",))
+    (loss,) = losses(score)
+    assert loss.seen.startswith("the handout's file is in place of yours") and loss.points == 12
+    assert to_read(score).startswith("what is wrong with the files")
+    assert losses(Score(by_id("1.3"), (test,)))[0].seen == words
+
+
+def test_losses_are_what_is_missing():
+    """Of tests that weigh nothing, too."""
+    for weight in (0, 1, 3.3):
+        tests = [
+            TestResult(
+                "1.3", "1.3", f"t.py::test{n}", "", w, n == 0, n < 2, f"no {n % 2}", "icount"
+            )
+            for n, w in enumerate((1, 2, weight, weight, weight))
+        ]
+        score = Score(by_id("1.3"), tuple(tests))
+        found = losses(score)
+        assert sum(each.points for each in found) == pytest.approx(12 - score.points, abs=0.02)
+        assert [each.more for each in found] == [1, 0]
+
+
 def test_page_of_the_class(graded):
     text = " ".join(page(graded / "index.html").text.split())
-    assert "6 submissions; 2 students have a grade; 2 submissions are refused" in text
+    assert "Submissions: 6, of which 2 are refused. Students with a grade: 2; without" in text
     assert "Dora <Doe>" in text and "70 to 80 1" in text and "80 to 90 1" in text
     assert "Handed in before it was due" in text and "1.3 Formatted printing 12 of 12 2 2 0" in text
 

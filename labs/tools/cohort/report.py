@@ -31,6 +31,9 @@ from labs.tools.grading.test_run import TestResult
 HARDEST = 15  # tests on the class's page
 STEPS = 10  # of the distribution
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how a cell begins that a spreadsheet computes
+NOT_TAKEN = (
+    "the handout's file is in place of yours, for the reason above; so nothing is written there"
+)
 PAGES = Path(__file__).parent / "pages"
 
 
@@ -226,7 +229,7 @@ def loss_of(tests: Sequence[TestResult], score: Score, points: float) -> Loss:
     return Loss(
         points=round(points, 2),
         expected=first.title or first.name,
-        seen=first.words,
+        seen=NOT_TAKEN if score.problems and MISSING.search(first.words) else first.words,
         more=len(tests) - 1,
         hidden=first.is_hidden,
         name=first.name,
@@ -256,6 +259,8 @@ def to_read(score: Score) -> str:
     pitfalls where something does."""
     exercise = score.exercise
     handout = f"labs/{name_of(exercise.lesson)}/README.md"
+    if score.problems and exercise.files:
+        return f"what is wrong with the files; make grade EX={exercise.id} shows it again"
     if exercise.id.endswith(".A"):
         return f"{answers_path(exercise.lesson)} has the questions; {handout} what they are about"
     if not exercise.hints:
