@@ -106,5 +106,5 @@ def test_course_asks_where(monkeypatch, capsys):
 
 def test_no_student_has_the_instructors_page():
     assert (ROOT / "INSTRUCTOR.md").is_file()
-    for path in ("INSTRUCTOR.md", "labs/tools/cohort/one.py"):
+    for path in ("INSTRUCTOR.md", "INSTRUCTOR-KEY.md", "labs/tools/cohort/one.py"):
         assert any_of(NEVER).match(path) and path not in contents(1)

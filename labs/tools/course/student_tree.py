@@ -75,12 +75,13 @@ NEVER = (
     "labs/storage/together.py",  # with the program of crash/tasks_guest.py
     *("user/README.md", "labs/author.mk", "labs/tools/course/start*"),
     "labs/tools/course/given/*",
-    *(f"labs/tools/course/{n}.py" for n in ("budget", "tables", "tree_readme", "room_readme")),
+    *(f"labs/tools/course/{n}.py" for n in ("book", "budget", "tables")),
+    *(f"labs/tools/course/{n}_readme.py" for n in ("tree", "room")),
     *(
         "labs/tools/course/student_tree.py",
         "labs/tools/proving/*",
         "labs/tools/cohort/*",
-        "INSTRUCTOR.md",
+        "INSTRUCTOR*.md",
         "labs/*/measurement.json",
         "*solutions*",
         ".ci/*",
