@@ -44,6 +44,10 @@ def draw(plot: dict[str, Any], language: str, path: Path) -> None:
         warnings.filterwarnings("ignore", message="Glyph")
         matplotlib.rcParams["font.size"] = FONT
         axes = figure.subplots()
+        for axis in plot.get("log", ""):
+            axes.set(**{f"{axis}scale": "log"})
+            numbers = axes.xaxis if axis == "x" else axes.yaxis
+            numbers.set_major_formatter(lambda n, _: f"{n:g}")  # a power of 10 has small letters
         DRAWN[plot["kind"]](axes, plot, language)
         axes.set(xlabel=words(plot["x_label"], language), ylabel=words(plot["y_label"], language))
         if len(plot["curve"]) > 1:
@@ -56,8 +60,6 @@ def draw_lines(axes: Axes, plot: dict[str, Any], language: str) -> None:
     for curve in plot["curve"]:
         x = plot["x"][: len(curve["y"])]
         axes.plot(x, curve["y"], "o-", label=words(curve["label"], language))
-    for axis in plot.get("log", ""):
-        axes.set(**{f"{axis}scale": "log"})
     if "x" in plot.get("log", ""):
         axes.set_xticks(plot["x"], [f"{x:,}" for x in plot["x"]])
         axes.minorticks_off()
@@ -74,8 +76,6 @@ def draw_bars(axes: Axes, plot: dict[str, Any], language: str) -> None:
     ticks = [place + middle for place in range(len(plot["x"]))]
     axes.set_xticks(ticks, [words(x, language) for x in plot["x"]])
     axes.grid(visible=False, axis="x")
-    if plot.get("log"):
-        axes.set(yscale="log")
     axes.margins(y=0.15)
 
 

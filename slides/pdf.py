@@ -18,7 +18,7 @@ from labs.tools.machine.bounded import run_within
 
 SECONDS = 300  # for a deck, at most
 PATIENCE = 20_000  # milliseconds of the page's own clock until it is laid out
-TRIES = 3
+TRIES = 5
 SLIDE, PAGE = re.compile(r"<h[12]>"), re.compile(rb"/Type /Page$", re.MULTILINE)
 
 
@@ -41,9 +41,10 @@ def print_deck(deck: Path) -> Path:
     slides = len(SLIDE.findall(deck.read_text(encoding="utf-8")))
     for _ in range(TRIES):
         print_page(f"{deck.resolve().as_uri()}?print-pdf", path)
-        if len(PAGE.findall(path.read_bytes())) == slides:
+        pages = len(PAGE.findall(path.read_bytes()))
+        if pages == slides:
             return path
-    raise RuntimeError(f"{path}: has not the {slides} pages of its deck")
+    raise RuntimeError(f"{path}: {pages} pages, and its deck has {slides}")
 
 
 def print_page(address: str, path: Path) -> None:

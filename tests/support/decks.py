@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SLIDES = ROOT / "slides"
 DECKS = sorted(path.stem for path in SLIDES.glob("*.md") if path.stem != "README")
 
-UNFINISHED = ("lesson2", "lesson3", "lesson4", "lesson5", "lesson6", "storage")
+UNFINISHED = ("lesson4", "lesson5", "lesson6", "storage")
 """Decks without notes."""
 
 FINISHED = [name for name in DECKS if name not in (*UNFINISHED, "index")]

@@ -276,6 +276,17 @@ def test_round_trips(ticks):
 
 
 @pytest.mark.slow
+def test_slides_show_the_tick_tax(ticks):
+    (shown,) = on_slides("lesson2_roundtrips")
+    measured = [int(row["instructions"]) for row in rows(ticks["roundtrips.csv"])]
+    assert shown == pytest.approx(measured, rel=0.1)
+    table = rows(ticks["ticks.csv"])
+    for name, losses in zip(("1 MIPS", "1000 MIPS"), on_slides("lesson2_ticks"), strict=True):
+        lost = [float(row["loss_percent"]) for row in table if row["processor"] == name]
+        assert losses == pytest.approx(lost[1:], rel=0.1)
+
+
+@pytest.mark.slow
 def test_tick_tax_is_the_same_twice(ticks, tmp_path):
     """With WHOLE=yes all of it; else what takes a second: the slow processor, and the traps."""
     if WHOLE:
@@ -327,6 +338,17 @@ def test_what_goes_wrong_is_one_line(tmp_path):
 @pytest.fixture(scope="module")
 def calls(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return measured_once(3, tmp_path_factory)
+
+
+def test_slides_show_the_price_of_a_call(calls) -> None:
+    table = {(row["form"], row["tracing"]): row for row in rows(calls["null_calls.csv"])}
+    for form, shown in zip(("int 0x80", "sysenter"), on_slides("lesson3_calls"), strict=True):
+        measured = [int(table[form, how]["instructions"]) for how in ("off", "ring", "printk")]
+        assert shown == pytest.approx(measured, rel=0.1)
+    copies = {int(row["bytes"]): int(row["instructions"]) for row in rows(calls["copies.csv"])}
+    (plot,) = (plot for plot in draw.figures() if plot["name"] == "lesson3_copies")
+    measured = [copies[count] for count in plot["x"]]
+    assert plot["curve"][0]["y"] == pytest.approx(measured, rel=0.1)
 
 
 def test_null_calls_have_their_order(calls) -> None:
