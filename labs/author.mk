@@ -34,6 +34,7 @@ help::
 	@echo "                  is there afterwards: [SEED=2010] [KIND=ext3-4k] [WAY=names]"
 	@echo "  make start      a student's tree: LESSON=1 DIR=../my-kernel"
 	@echo "  make book       handouts, storage lab and references: pages, PDF, EPUB, plain Markdown"
+	@echo "                    LANGUAGE=zh_CN          in Chinese, as far as it is translated"
 	@echo "  make slides     the lessons' slides, for a browser: English and Chinese"
 	@echo "                    PDF=yes                 and a PDF of each, next to it"
 	@echo "                    PLOTS=yes               draws the plots of slides/figures.toml first"
@@ -127,7 +128,7 @@ start: setup
 DECKS = $(filter-out README index,$(basename $(notdir $(wildcard slides/*.md))))
 
 book: setup-test
-	@$(PYTHON) -m labs.tools.course.book $(BUILD)/book
+	@$(PYTHON) -m labs.tools.course.book $(BUILD)/book$(LANGUAGE:%=/%) $(LANGUAGE:%=--language=%)
 
 slides: setup-test
 	@$(if $(PLOTS),$(PYTHON) -m slides.draw)

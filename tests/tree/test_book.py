@@ -7,6 +7,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from babel.messages.pofile import read_po
 
 from labs.tools.course import book
 from slides.pdf import browser
@@ -18,6 +19,8 @@ pytestmark = pytest.mark.slow
 
 pytest.importorskip("sphinx_markdown_builder")
 CHAPTERS = [f"lesson{number}" for number in LESSONS] + ["storage"]
+CHINESE = ROOT / "labs/locale/zh_CN/LC_MESSAGES"
+HANZI = re.compile(r"[\u4e00-\u9fff]")
 DRAWING = re.compile(r"!\[(.+?)\]\((drawings/\w+\.svg)\)", re.DOTALL)
 
 
@@ -96,3 +99,39 @@ def test_as_plain_markdown(out: Path, chapter: str) -> None:
         assert start in page, path
     assert {path for _, path in DRAWING.findall(page)} == set(drawings(chapter))
     assert all((folder / path).is_file() for path in drawings(chapter))
+
+
+# ---- in Chinese ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def templates(out: Path) -> Path:
+    """The texts to translate."""
+    return book.sphinx("gettext", out, (), read="read-gettext")
+
+
+def test_all_chapters_can_be_translated(templates: Path) -> None:
+    assert all((templates / chapter / "README.pot").is_file() for chapter in CHAPTERS)
+
+
+@pytest.mark.parametrize("path", sorted(CHINESE.glob("*/README.po")), ids=lambda p: p.parent.name)
+def test_the_translation_is_whole(templates: Path, path: Path) -> None:
+    """Each text as it is now; what is not Chinese is a name, a number, or a file's first line."""
+    template = templates / path.parent.name / "README.pot"
+    asked = {str(m.id) for m in read_po(template.open("rb")) if m.id}
+    given = {str(m.id): m for m in read_po(path.open("rb")) if m.id}
+    assert not asked - given.keys(), "without a translation"
+    assert not given.keys() - asked, "not in the handout any more"
+    for text, message in given.items():
+        assert message.string and not message.fuzzy, text
+        assert HANZI.search(message.string) or message.string == text, text
+
+
+def test_a_chapter_in_chinese(out: Path) -> None:
+    """Sphinx finds each link and each drawing in it; codes are those of the English text."""
+    book.sphinx("dummy", out, ("-D", "language=zh_CN"), read="read-chinese")
+    for message in read_po((CHINESE / "lesson1/README.po").open("rb")):
+        codes = sorted(re.findall(r"`[^`]+`", str(message.id)))
+        if codes and all(each.isascii() for each in codes):
+            told = sorted(re.findall(r"`[^`]+`", message.string))
+            assert len(told) == len(codes), message.id

@@ -22,8 +22,10 @@ from pathlib import Path
 
 SOURCES = Path(__file__).parents[2]
 NAME = "apprentice"
-FORMATS = {"html": (), "singlehtml": ("-D", "html_theme=basic"), "epub": (),
-           "markdown": ("-D", "extensions=myst_parser,sphinx_markdown_builder")}  # fmt: skip
+OPTIONS = {
+    "singlehtml": ("-D", "html_theme=basic"),
+    "markdown": ("-D", "extensions=myst_parser,sphinx_markdown_builder"),
+}
 DRAWING = re.compile(r"(!\[[^\]]*\]\()([^)]+/)?(drawings/\w+\.svg\))")
 PAPER = """<style>
 @page { size: A4; margin: 20mm 18mm; }
@@ -39,11 +41,12 @@ pre, img, tr { break-inside: avoid; } a { color: #1a4f8a; } summary { font-weigh
 </style>"""
 
 
-def sphinx(kind: str, out: Path, options: tuple[str, ...]) -> Path:
-    """Writes one format to out/kind; returns that folder. A warning is an error: raises
-    CalledProcessError (of subprocess), and Sphinx has said why."""
-    command = [sys.executable, "-m", "sphinx", "-q", "-W", "-b", kind, "-d", str(out / "read")]
-    subprocess.run([*command, *FORMATS[kind], *options, SOURCES, out / kind], check=True)
+def sphinx(kind: str, out: Path, options: tuple[str, ...], read: str = "read") -> Path:
+    """Writes one format to out/kind; returns that folder. out/read has what Sphinx has read of the
+    sources. A warning is an error: raises CalledProcessError (of subprocess), and Sphinx has said
+    why."""
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "-b", kind, "-d", str(out / read)]
+    subprocess.run([*command, *OPTIONS.get(kind, ()), *options, SOURCES, out / kind], check=True)
     return out / kind
 
 
