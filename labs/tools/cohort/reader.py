@@ -33,7 +33,7 @@ from labs.tools.machine.command import in_a_line, own_environment
 
 SECONDS = 60  # of a processor; a gigabyte that is unpacked takes a tenth of it
 WALL_SECONDS = 300
-MEMORY = 1 << 30  # bytes of address space
+MEMORY = 512 << 20  # bytes of address space
 WRITTEN = 64 << 20  # bytes of any file that it writes: an archive within an archive is the largest
 MOST_KEPT = 64 << 20  # bytes of files with a graded file's name, in all folders together
 NAMES_SHOWN = 3
