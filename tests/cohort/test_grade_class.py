@@ -253,6 +253,16 @@ def test_what_has_no_grade_is_told(class_, monkeypatch, capsys):
     assert capsys.readouterr().err == "x: no box: do this\n"
 
 
+@pytest.mark.parametrize("words", [("", "x"), ("x", ""), (".", "x")])
+def test_a_class_that_is_nowhere_is_told(words, capsys):
+    """make hands down a variable that nobody has set as an empty word."""
+    given = [
+        f"--{name}={word}" for name, word in zip(("submissions", "output"), words, strict=True)
+    ]
+    assert in_a_line("x", lambda: grade_class.main(["--lesson=1", *given])) == 1
+    assert capsys.readouterr().err.startswith("x: say where: make grade-class LESSON=1 SUBM")
+
+
 def test_a_class_without_submissions_is_told(tmp_path):
     (tmp_path / "__MACOSX").mkdir()
     with pytest.raises(CommandError, match="is empty: a folder, a zip or a tar each"):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from labs.tools.cohort import similarity
 from labs.tools.cohort.similarity import (
     lay_out_handout,
     overlap,
@@ -122,6 +123,11 @@ def test_parts_of_texts():
     ]  # fmt: skip
     assert overlap([(0, 4), (6, 9)], [(2, 7)]) == 3
     assert plain_name("boot/kernel.ld") == "boot_kernel.c"
+
+
+def test_a_class_that_is_nowhere_is_told():
+    with pytest.raises(CommandError, match="OUTPUT=dir"):
+        similarity.main(["--lesson=1", "--output="])
 
 
 def test_a_class_that_is_not_graded_is_told(tmp_path):

@@ -59,6 +59,8 @@ HOUR = 3600
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command. Returns its exit status."""
     options = parser().parse_args(arguments)
+    if Path() in (options.submissions, options.output):  # as without a value
+        raise CommandError("say where: make grade-class LESSON=1 SUBMISSIONS=dir OUTPUT=dir")
     try:
         lesson = number_of(options.lesson)
         roster = read_roster(options.roster) if options.roster else []

@@ -239,6 +239,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--output", type=typed_path, required=True)
     parser.add_argument("--archive", default="", help="outputs of former years")
     options = parser.parse_args(arguments)
+    if options.output == Path():
+        raise CommandError("say where make grade-class has put the grades: OUTPUT=dir")
     try:
         lesson = number_of(options.lesson)
     except ExerciseError as error:
