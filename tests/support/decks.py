@@ -18,6 +18,9 @@ DECKS = sorted(path.stem for path in SLIDES.glob("*.md") if path.stem != "README
 UNFINISHED = ("lesson4", "lesson5", "lesson6", "storage")
 """Decks without notes."""
 
+UNLABELLED = ("lesson4", "lesson5", "lesson6", "storage")
+"""Decks whose drawings have English labels in Chinese, too."""
+
 FINISHED = [name for name in DECKS if name not in (*UNFINISHED, "index")]
 
 FENCE = re.compile(r"^```(\{?[\w-]+\}?)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
