@@ -231,8 +231,9 @@ static void strings(unsigned size, bool is_in, uint16_t port, greg_t *registers,
 /* Whether this port starts a command, and its channel has an answer already. */
 static bool has_answer(uint16_t port)
 {
-	for (unsigned i = 0; i < 4; i++) {
-		const struct ata_drive *drive = devices[i] ? devices[i]->driver : NULL;
+	for (unsigned drives = 0; drives < 4; drives++) {
+		const struct block_device *device = devices[drives];
+		const struct ata_drive *drive = device ? device->driver : NULL;
 
 		if (drive && drive->channel->command_block + ATA_COMMAND == port)
 			return drive->channel->is_answered;
