@@ -12,7 +12,7 @@ from labs.lesson5 import measure as fragments
 from labs.tools.grading.lab import ROOT, Lab
 from tests.lesson5.support import DMA_END, LARGEST, outside
 from tests.lesson5.zones import NORMAL, Zones
-from tests.tools.test_measurements import measured, rows
+from tests.tools.test_measurements import check_curve, measured, rows
 
 KERNEL = ROOT / "build/lesson6/kernel.elf"
 MEMORY = fragments.Memory(percent=50, free=14, pages=32, blocks=(2, 2, 0, 1), requests=())
@@ -71,11 +71,18 @@ def test_figures(tmp_path: Path) -> None:
     for row in blocks[:3]:
         assert float(row["blocks"]) == pytest.approx(float(row["expected"]), rel=0.1)
     assert all(float(row["blocks"]) == 0 for row in blocks[5:])
+    for number, column in enumerate(("expected", "blocks")):
+        check_curve("lesson5_blocks", number, blocks, "order", column)
     requests = rows(files["requests.csv"])
+    for number, column in enumerate(("bitmap", "page_alloc")):
+        check_curve("lesson5_requests", number, requests, "free_percent", column)
     assert max(float(row["page_alloc"]) for row in requests) < 400
     first, last = (float(requests[at]["bitmap"]) for at in (0, -1))
     assert first > 100 * last
-    for row in rows(files["index.csv"]):
+    index = rows(files["index.csv"])
+    for number, order in enumerate(fragments.INDEX_ORDERS):
+        check_curve("lesson5_index", number, index, "free_percent", f"order_{order}")
+    for row in index:
         three, six, nine = (float(row[f"order_{order}"]) for order in (3, 6, 9))
         assert 0 <= three <= six <= nine <= 1
     assert b"</svg>" in files["fragments.svg"]

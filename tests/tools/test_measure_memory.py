@@ -8,7 +8,7 @@ import pytest
 
 from labs.lesson6 import measure as memory
 from labs.tools.course.exercises import ROOT
-from tests.tools.test_measurements import built, measured, rows
+from tests.tools.test_measurements import built, check_curve, measured, rows
 
 
 def test_share_from_which_copying_is_cheaper() -> None:
@@ -52,6 +52,8 @@ def test_figures(tmp_path: Path) -> None:
     Programs touch less than they map. Fault-around helps who reads all, and hurts who does not."""
     files = measured(6, tmp_path)
     forks = rows(files["forks.csv"])
+    for number, column in enumerate(("instructions", "copy_all", "linux")):
+        check_curve("lesson6_forks", number, forks, "written_percent", column)
     costs = [int(row["instructions"]) for row in forks]
     assert costs == sorted(costs)
     assert costs[0] < memory.SLOT / 20
@@ -62,10 +64,14 @@ def test_figures(tmp_path: Path) -> None:
         assert 0 < int(row["touched"]) < int(row["mapped"])
         assert int(row["faults_around_16"]) <= int(row["faults_around_1"])
     around = rows(files["around.csv"])
+    for number, column in enumerate(("step_1", "step_16")):
+        check_curve("lesson6_around", number, around, "around", column)
     every = [float(row["step_1"]) for row in around]
     assert every == sorted(every, reverse=True)
     assert every[0] > 5 * every[-1]
     assert float(around[4]["step_16"]) > float(around[0]["step_16"])
+    for number, column in enumerate(("small", "large")):
+        check_curve("lesson6_reach", number, rows(files["reach.csv"]), "pages", column)
     reach = {int(row["pages"]): (float(row["small"]), float(row["large"])) for row in
              rows(files["reach.csv"])}  # fmt: skip
     assert (reach[64][0], reach[8192][1]) == (1, 1)

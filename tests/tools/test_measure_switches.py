@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from labs.lesson4 import measure as switches
-from tests.tools.test_measurements import measured, rows
+from tests.tools.test_measurements import check_curve, measured, on_slides, rows
 
 KERNEL_PAGES = switches.KERNEL_PAGES
 SAME, KEPT, OTHER = switches.CASES
@@ -45,22 +45,23 @@ def test_figures(tmp_path: Path) -> None:
     pictures = {"switches.svg", "prediction.svg"}
     assert set(files) == {"switches.csv", "quanta.csv", "delays.csv", *pictures}
     table = rows(files["switches.csv"])
-    for case in switches.CASES:
+    for number, case in enumerate((SAME, KEPT, OTHER)):
         mine = [row for row in table if row["case"] == case.name]
+        check_curve("lesson4_switches", number, mine, "pages", "cycles")
         instructions = [float(row["instructions"]) for row in mine]
         assert max(instructions) - min(instructions) < 0.1 * min(instructions)
         assert {round(float(row["loads"])) for row in mine} == {int(case.flushes)}
         cycles = [float(row["cycles"]) for row in mine]
         assert cycles[-1] > 50 * cycles[0] or case.flushes
-    for processor in switches.PROCESSORS:
-        left = [
-            float(row["useful_percent"])
-            for row in rows(files["quanta.csv"])
-            if row["processor"] == processor.name
-        ]
+    quanta = rows(files["quanta.csv"])
+    for number, processor in enumerate(switches.PROCESSORS):
+        mine = [row for row in quanta if row["processor"] == processor.name]
+        check_curve("lesson4_quanta", number, mine, "quantum_ms", "useful_percent")
+        left = [float(row["useful_percent"]) for row in mine]
         assert left == sorted(left, reverse=True)
         assert 0 < left[-1] < left[0] <= 100.1
     delays = {row["sched_class"]: float(row["delay_ms"]) for row in rows(files["delays.csv"])}
+    assert on_slides("lesson4_delays") == [pytest.approx([*delays.values()], rel=0.1)]
     assert 70 < delays["rr"] < 90
     assert 8 < delays["fair"] < 12
     assert delays["fair"] <= delays["mlfq"] < 20

@@ -178,6 +178,15 @@ def on_slides(name: str) -> list[list[float]]:
     return [curve["y"] for curve in plot["curve"]]
 
 
+def check_curve(name: str, number: int, table: list[dict[str, str]], x: str, y: str) -> None:
+    """A curve of a slide's plot is this column of a measured table, at those x that it has."""
+    (plot,) = (plot for plot in draw.figures() if plot["name"] == name)
+    of = {float(row[x]): float(row[y]) for row in table}
+    shown = plot["curve"][number]["y"]
+    found = [of[at] for at in plot["x"][: len(shown)]]
+    assert shown == pytest.approx(found, rel=0.1, abs=0.01), (name, number)
+
+
 @pytest.mark.slow
 def test_slides_show_these_figures(boot):
     """But for what depends on how much is read, which WHOLE=yes compares, too."""
