@@ -169,6 +169,7 @@ clean:
 -include labs/author.mk
 LESSON ?= $(if $(wildcard labs/storage/sources),storage,$(lastword $(LESSONS)))
 -include labs/storage/lab.mk
+-include labs/page/page.mk
 
 # --- how it is built: one short line a step, V=1 shows the commands -----------------------------
 

@@ -74,6 +74,7 @@ help::
 	@echo "  make bench      instructions per operation, here and on Linux (labs/bench)"
 	@echo "                    STORAGE=1               of drives and files"
 	@echo "  make budget     how many lines of code each lesson and part has, and may have"
+	@echo "  make page-check   the pages of make page in headless Chromium, and each command in them"
 	@echo "  make picture    the README's picture, from a run"
 	@echo "  make tables     that into CONTRIBUTING.md, what to read into the handouts"
 	@echo "  make test       everything that proves the project; installs what is missing"
@@ -264,7 +265,7 @@ prove: export MEMORY_NEEDED := $(if $(SAMPLE)$(ONLY)$(CHANGED)$(REPEAT)$(GENERAT
 test test-fast prove mistakes shares thirds: export PYTHONDONTWRITEBYTECODE :=
 
 # The whole proof of the graders takes some minutes: here a sample of it, and all by make prove.
-test: setup-suite
+test: setup-browser
 	@$(BUILD_ALL)
 	@$(IN_MEMORY) NOT_PROVED=$(BUILD)/not-proved $(PYTHON) -m pytest $(AT_ONCE) \
 		$(if $(WHOLE),--both-kernels,--either-kernel) \
@@ -292,7 +293,16 @@ distributions:
 # each exercise works. Left out is what takes long (students' trees, graders, measurements, random
 # operations, power cuts), and the exercises' other tests. tests/seconds.py chooses.
 test-fast: setup-test
+	@$(SETUP) page || echo "without the tests of the browser's PC: they say so" >&2
 	@$(BUILD_ALL)
 	@$(IN_MEMORY) $(PYTHON) -m pytest $(AT_ONCE) --fast tests
 
 -include $(BUILD)/bench/bench_glibc.d
+
+# The pages in headless Chromium: every lesson, both languages, each kind of end, sizes, access.
+.PHONY: page-check setup-browser
+setup-browser: setup-suite
+	@$(SETUP) page || echo "without the tests of the browser's PC: they say so" >&2
+
+page-check: setup-suite page
+	@$(IN_MEMORY) PAGES=all $(PYTHON) -m pytest -s tests/page

@@ -80,11 +80,13 @@ def longest_first(items: list[pytest.Item], processes: int) -> list[pytest.Item]
 
 
 def is_fast(item: pytest.Item) -> bool:
-    """Whether a test belongs to make test-fast: it is short. Of the graded ones only those that a
-    student sees and that show whether an exercise works at all, run once each."""
+    """Whether a test belongs to make test-fast: it is short, or marked as fast. Of the graded ones
+    only those that a student sees and that show whether an exercise works at all, run once each."""
     graded = item.get_closest_marker("exercise")
     if graded and not (graded.kwargs.get("gate") and VISIBLE_ONCE.search(item.nodeid)):
         return False
+    if item.get_closest_marker("fast"):
+        return True
     return not seconds_of(item) and not item.get_closest_marker("slow")
 
 

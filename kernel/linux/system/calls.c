@@ -406,8 +406,8 @@ SYSCALL_DEFINE(318, sys_getcpu, "pp")
 	return frame->ecx ? give(frame->ecx, &first, sizeof(first)) : 0;
 }
 
-/* The machine ends with a status: that of the fourth argument, which Linux does not look at for
- * these commands. */
+/* The machine ends well. As on Linux these commands have no fourth argument: ESI is what the program
+ * had in it. */
 SYSCALL_DEFINE(88, sys_reboot, "xxxx")
 {
 	if (frame->ebx != LINUX_REBOOT_MAGIC1 || frame->ecx != LINUX_REBOOT_MAGIC2)
@@ -416,7 +416,7 @@ SYSCALL_DEFINE(88, sys_reboot, "xxxx")
 	case RB_POWER_OFF:
 	case RB_HALT_SYSTEM:
 	case RB_AUTOBOOT:
-		machine_exit(frame->esi & 0xff);
+		machine_exit(0);
 	default:
 		return -EINVAL;
 	}

@@ -4,8 +4,10 @@
 # setup.sh run     what building and booting need
 # setup.sh test    that, and what tests of a kernel need: `make grade`
 # setup.sh suite   that, and what only `make test` needs: a machine without such a package goes on
+# setup.sh page    what `test` needs, and what only `make page` needs: Node, and npm's packages, into
+#                  build/npm
 # setup.sh check   installs nothing: one line for each thing in packages.txt and for .venv, with
-#                  tabs between: ok, missing or unavailable, run, test or suite, how it is found,
+#                  tabs between: ok, missing or unavailable, run, test, suite or page, how it is found,
 #                  packages (or nothing), path (or nothing), what it is for
 #
 # Looks for commands and headers, not for packages. When nothing is missing it says nothing and
@@ -108,6 +110,15 @@ has_browser() {
 	has chromium || has chromium-browser
 }
 
+# The same places as in labs/page/build.py.
+has_firmware() {
+	local folder
+	for folder in /usr/share/seabios /usr/share/qemu /opt/homebrew/share/qemu; do
+		[ ! -e "$folder/bios.bin" ] || return 0
+	done
+	return 1
+}
+
 # Is the thing there that packages.txt describes by $1?
 found() {
 	case $1 in
@@ -116,6 +127,7 @@ found() {
 	i386-compiler) toolchain >/dev/null 2>&1 ;;
 	i386-static-libc) links_static ;;
 	browser) has_browser ;;
+	firmware) has_firmware ;;
 	grub-for-pc) has_grub ;;
 	python-with-venv) find_python ;;
 	*) fail "$tools/packages.txt: unknown way to find a thing: $1" ;;
@@ -126,6 +138,7 @@ found() {
 needs() {
 	local needed rest modes=(run test suite)
 	[ "$1" = suite ] || modes=(run "$1")
+	[ "$1" != page ] || modes=(run test page)
 	while read -r needed rest; do
 		[[ " ${modes[*]} " == *" $needed "* ]] && echo "$needed $rest"
 	done <"$tools/packages.txt" || true
@@ -291,6 +304,18 @@ make_environment() {
 	stamp_environment run
 }
 
+# The packages of npm, as package-lock.json pins them. No script of theirs is run.
+install_npm() {
+	local list=labs/page/package-lock.json
+	holds build/npm/ready && return
+	mkdir -p build/npm
+	cp "${list%-lock.json}.json" "$list" build/npm/
+	say "installing npm's packages into build/npm, for make page"
+	npm ci --prefix build/npm --ignore-scripts --no-audit --no-fund $([ -e labs/author.mk ] || echo --omit=dev) >>"$log" 2>&1 9>&- ||
+		give_up 1 "npm could not install $list; is there a network? Run it again"
+	sha256sum "$PWD/$list" >build/npm/ready
+}
+
 # What only the suite needs may be missing.
 add_for_suite() {
 	if pip_install --no-deps -r "$tools/requirements-suite.txt"; then
@@ -362,9 +387,21 @@ prepare_suite() {
 	stamp_machine suite
 }
 
+# Once; asked again when packages.txt or npm's list changes.
+prepare_page() {
+	prepare test
+	holds build/setup-page && holds build/npm/ready && return
+	lock
+	: >"$log"
+	install_packages page
+	install_npm
+	stamp_machine page
+}
+
 case ${1:-} in
 run | test) prepare "$1" ;;
+page) prepare_page ;;
 suite) prepare_suite ;;
 check) check ;;
-*) fail "usage: setup.sh run|test|suite|check" ;;
+*) fail "usage: setup.sh run|test|suite|page|check" ;;
 esac
