@@ -9,7 +9,6 @@ the texts in English and Chinese, and the licences of all of it. It refers to no
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import hashlib
 import html
@@ -31,6 +30,7 @@ from labs.page import licences
 from labs.tools.course.exercises import name_of, number_of
 from labs.tools.guest.initramfs import archive
 from labs.tools.guest.programs import busybox, guest_root
+from labs.tools.machine.command import Options, in_a_line
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -140,9 +140,9 @@ def kernels(lessons: Sequence[str], work: Path) -> Iterator[Kernel]:
 
 def drives(work: Path) -> dict[str, Path]:
     """Small drives for the storage lab: raw, ext3 and ext4, with files. Raises PageError."""
-    from labs.page import disks
+    from labs.storage import page_disks
 
-    return disks.make(work)
+    return page_disks.make(work)
 
 
 def state_of(kernel: Kernel, modules: Path, work: Path) -> dict[str, Any]:
@@ -290,7 +290,7 @@ def put_libraries(modules: Path, site: Path) -> None:
 
 
 def make_site(lessons: Sequence[str], modules: Path, site: Path, with_books: bool = True) -> None:
-    """Makes the folder `site` anew. Raises PageError and LicenceError."""
+    """Makes the folder `site` again from nothing. Raises PageError and LicenceError."""
     work = site.with_name(f"{site.name}-work")
     work.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(site, ignore_errors=True)
@@ -308,7 +308,7 @@ def make_site(lessons: Sequence[str], modules: Path, site: Path, with_books: boo
 
 def main() -> int:
     """Runs the command line; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="make page", description=__doc__)
+    parser = Options("make page")
     parser.add_argument("--modules", type=Path, required=True, help="npm's node_modules")
     parser.add_argument("--site", type=Path, required=True, help="the folder to make")
     parser.add_argument("--no-books", action="store_true", help="without handouts and slides")
@@ -327,4 +327,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(in_a_line("make page", main))

@@ -1,5 +1,5 @@
 """The licences of what a page ships: a page that names each part, its version and its licence, with
-the whole texts beside it. A part whose text is not found is not shipped without it."""
+the whole texts. A part whose text is not found is not shipped without it."""
 
 from __future__ import annotations
 

@@ -406,8 +406,8 @@ SYSCALL_DEFINE(318, sys_getcpu, "pp")
 	return frame->ecx ? give(frame->ecx, &first, sizeof(first)) : 0;
 }
 
-/* The machine ends well. As on Linux these commands have no fourth argument: ESI is what the program
- * had in it. */
+/* The machine ends well. As on Linux these commands have no fourth argument: ESI is what the
+ * program had in it. */
 SYSCALL_DEFINE(88, sys_reboot, "xxxx")
 {
 	if (frame->ebx != LINUX_REBOOT_MAGIC1 || frame->ecx != LINUX_REBOOT_MAGIC2)

@@ -51,6 +51,7 @@ ALWAYS = (
         "labs/tools/setup/*",
     ),
     "labs/glossary.md",  # the handouts lead to it
+    "labs/page/*",
     *(LIST, COURSE, "tests/conftest.py"),
 )
 OF_LESSON = (
@@ -98,6 +99,9 @@ DIFFERENCES = {
         ("boot/stage2.asm", "DATA16\t\tequ 0x20\n", "DATA16\t\tequ 0x10\n"),
     ),
 }
+
+# Where each lesson has a folder of its own.
+ROOMS = ("labs", "tests", "labs/page/locale/zh_CN/LC_MESSAGES")
 
 INCLUDE = re.compile(r'^[ \t]*[#%][ \t]*include[ \t]+"([^"]+)"', re.MULTILINE)
 PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)+")
@@ -184,7 +188,7 @@ def withheld(lesson: int, root: Path, linked: set[str]) -> set[str]:
     """The files that a student of this lesson does not get, even if another one refers to them.
     `linked` are those that the lessons so far link."""
     later = [number for number in every_lesson(root) if number > lesson]
-    rooms = [f"{room}/{name_of(n)}/*" for room in ("labs", "tests") for n in later]
+    rooms = [f"{room}/{name_of(n)}/*" for room in ROOMS for n in later]
     rooms += [pattern for pattern, first in SINCE.items() if first > lesson]
     found = ever_linked(later, root)
     found |= set(filter(any_of((*NEVER, *rooms)).match, listed(root)))

@@ -4,10 +4,9 @@
 # setup.sh run     what building and booting need
 # setup.sh test    that, and what tests of a kernel need: `make grade`
 # setup.sh suite   that, and what only `make test` needs: a machine without such a package goes on
-# setup.sh page    what `test` needs, and what only `make page` needs: Node, and npm's packages, into
-#                  build/npm
+# setup.sh page    what `test` needs, and what only `make page` needs: Node, and packages of npm
 # setup.sh check   installs nothing: one line for each thing in packages.txt and for .venv, with
-#                  tabs between: ok, missing or unavailable, run, test, suite or page, how it is found,
+#                  tabs between: ok, missing or unavailable, run, test or suite, how it is found,
 #                  packages (or nothing), path (or nothing), what it is for
 #
 # Looks for commands and headers, not for packages. When nothing is missing it says nothing and
@@ -307,11 +306,13 @@ make_environment() {
 # The packages of npm, as package-lock.json pins them. No script of theirs is run.
 install_npm() {
 	local list=labs/page/package-lock.json
+	local options=(--ignore-scripts --no-audit --no-fund)
+	[ -e labs/author.mk ] || options+=(--omit=dev) # the tests of the pages are not there
 	holds build/npm/ready && return
 	mkdir -p build/npm
 	cp "${list%-lock.json}.json" "$list" build/npm/
 	say "installing npm's packages into build/npm, for make page"
-	npm ci --prefix build/npm --ignore-scripts --no-audit --no-fund $([ -e labs/author.mk ] || echo --omit=dev) >>"$log" 2>&1 9>&- ||
+	npm ci --prefix build/npm "${options[@]}" >>"$log" 2>&1 9>&- ||
 		give_up 1 "npm could not install $list; is there a network? Run it again"
 	sha256sum "$PWD/$list" >build/npm/ready
 }
