@@ -189,13 +189,13 @@ INT32 := -U__INT32_TYPE__ -D__INT32_TYPE__=int -U__INT32_MAX__ -D__INT32_MAX__=0
 
 # A function in a table has the table's parameters, needed or not. What waits in a list is often a
 # local variable of the task that sleeps: gcc 14 takes it for one that stays there.
-CFLAGS := -std=gnu11 -march=i686 -O2 -g -I. $(INT32) \
+CFLAGS = -std=gnu11 -march=i686 -O2 -g -I. $(INT32) \
 	-Wall -Wextra -Wno-unused-parameter -Wstrict-prototypes -Wmissing-prototypes -Wvla \
-	-Wno-dangling-pointer -Werror=implicit-function-declaration $(if $(CI),-Werror) \
-	-ffreestanding -fno-pic -fno-stack-protector -fno-omit-frame-pointer -fno-shrink-wrap \
+	-Werror=implicit-function-declaration $(if $(CI),-Werror) \
+	-ffreestanding -fno-pic -fno-stack-protector -fno-omit-frame-pointer \
 	-fno-optimize-sibling-calls -fno-asynchronous-unwind-tables -fno-strict-aliasing \
-	-fno-tree-loop-distribute-patterns -fcf-protection=none -mgeneral-regs-only -mno-red-zone \
-	-mpreferred-stack-boundary=4
+	-fcf-protection=none -mgeneral-regs-only -mno-red-zone \
+	$(call once,own_options,labs/tools/setup/toolchain.sh options)
 
 # Quiet about what concerns programs only: stacks and segments that may be executed.
 LINKING = -nostdlib -z noexecstack \

@@ -10,8 +10,8 @@ TOOLS = Path(__file__).resolve().parents[2] / "labs/tools/setup"
 
 # What the scripts use of a system that is merely there.
 REAL = (
-    *("bash", "cat", "cp", "dirname", "env", "flock", "grep", "ln", "mkdir", "mktemp", "mv"),
-    *("readlink", "rm", "sed", "sha256sum", "sleep", "tail", "touch"),
+    *("awk", "bash", "cat", "cp", "dirname", "env", "flock", "grep", "ln", "mkdir", "mktemp", "mv"),
+    *("readlink", "rm", "sed", "sha256sum", "sleep", "sort", "tail", "touch", "tr"),
 )
 
 # A package is a directory of $FAKES/packages, and installing it copies its commands.
@@ -68,6 +68,11 @@ PROVIDED = {
     "xorriso": ["xorriso"],
     "mtools": ["mformat"],
     "chromium": ["chromium"],
+    "clang": ["clang"],
+    "lld": ["ld.lld"],
+    "nodejs": ["node"],
+    "npm": ["npm"],
+    "zstd": ["zstd"],
 }
 
 

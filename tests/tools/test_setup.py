@@ -71,19 +71,19 @@ def test_run_needs_less_than_test(machine: FakeMachine) -> None:
 def test_only_the_suite_has_a_browser(machine: FakeMachine) -> None:
     """A machine that cannot have one goes on, and is asked once."""
     machine.install()
-    machine.remove("chromium")
+    machine.remove("chromium", "clang", "ld.lld")
     assert machine.run("setup.sh", "test").returncode == 0
     assert machine.calls() == ["pip labs/tools/setup/requirements.txt"]
     failing = machine.flag("fail-install")
     done = machine.run("setup.sh", "suite")
-    asked = [OF_SUITE, "apt-get update", f"{INSTALL} chromium"]
+    asked = [OF_SUITE, "apt-get update", f"{INSTALL} chromium clang lld"]
     assert (done.returncode, machine.calls()) == (0, asked)
-    assert "without chromium: make test skips what needs it, and says so" in done.stderr
+    assert "without chromium clang lld: make test skips what needs it, and says so" in done.stderr
     assert machine.run("setup.sh", "suite").stderr == ""
     failing.unlink()
     (machine.tree / "build/setup-suite").unlink()
     assert machine.run("setup.sh", "suite").returncode == 0
-    assert machine.calls() == ["apt-get update", f"{INSTALL} chromium"]
+    assert machine.calls() == ["apt-get update", f"{INSTALL} chromium clang lld"]
 
 
 def test_packages_of_the_suite_may_be_missing(ready: FakeMachine) -> None:
@@ -138,6 +138,64 @@ def test_no_way_to_install(machine: FakeMachine, without: str, user: str, said: 
     assert done.returncode == 1
     assert said in done.stderr
     assert machine.calls() == []
+
+
+@pytest.mark.parametrize(
+    ("manager", "said"),
+    [
+        ("dnf", "Try: sudo dnf install ShellCheck bubblewrap nasm\n"),
+        ("pacman", "Try: sudo pacman -S --needed bubblewrap nasm shellcheck\n"),
+        ("brew", "Try: brew install nasm shellcheck; no package is known for: bubblewrap\n"),
+    ],
+)
+def test_names_of_other_systems(machine: FakeMachine, manager: str, said: str) -> None:
+    machine.install()
+    machine.remove("nasm", "bwrap", "shellcheck", "apt-get")
+    machine.fake(manager, "exit 1")
+    done = machine.run("setup.sh", "test")
+    assert done.returncode == 1
+    assert f"no apt-get here. {said}" in done.stderr
+    assert machine.calls() == []
+
+
+def test_every_package_has_a_name_elsewhere() -> None:
+    rows = [line.split() for line in (TOOLS / "packages.txt").read_text().splitlines()]
+    packages = {name for row in rows if row and row[0][0] != "#" for name in row[2].split(",")}
+    names = [line.split() for line in (TOOLS / "names.txt").read_text().splitlines()]
+    table = {row[0]: row[1:] for row in names if row and row[0] != "#"}
+    assert packages <= table.keys()
+    assert all(len(row) == 3 for row in table.values())
+
+
+NPM = """
+echo "npm $*" >>"$FAKES/calls"
+[ ! -e "$FAKES/fail-npm" ] || { echo "npm ERR! no way"; exit 1; }
+"""
+
+
+def test_a_page_needs_node_and_npm(machine: FakeMachine) -> None:
+    """Installed for make page only, once; again when the list of npm's packages changes."""
+    machine.install()
+    machine.remove("node", "zstd")
+    machine.fake("npm", NPM)
+    page = machine.tree / "labs/page"
+    page.mkdir()
+    for name in ("package.json", "package-lock.json"):
+        (page / name).write_text("{}")
+    assert machine.run("setup.sh", "test").returncode == 0
+    assert machine.calls() == ["pip labs/tools/setup/requirements.txt"]
+    failing = machine.flag("fail-npm")
+    done = machine.run("setup.sh", "page")
+    assert done.returncode == 1 and "is there a network? Run it again" in done.stderr
+    failing.unlink()
+    npm = "npm ci --prefix build/npm --ignore-scripts --no-audit --no-fund --omit=dev"
+    assert machine.calls() == ["apt-get update", f"{INSTALL} nodejs zstd", npm]
+    assert machine.run("setup.sh", "page").returncode == 0
+    assert machine.calls() == [npm]
+    assert (machine.run("setup.sh", "page").stderr, machine.calls()) == ("", [])
+    (page / "package-lock.json").write_text("{ }")
+    assert machine.run("setup.sh", "page").returncode == 0
+    assert machine.calls() == [npm]
 
 
 def test_apt_fails(machine: FakeMachine) -> None:

@@ -171,8 +171,8 @@ environment_ready() {
 # The compiler that toolchain.sh chose last has not gone.
 compiler_stays() {
 	local prefix
-	{ read -r _ && read -r prefix; } 2>/dev/null <build/toolchain &&
-		has "${prefix}gcc" && has "${prefix}ld"
+	{ read -r _ && read -r prefix; } 2>/dev/null <build/toolchain || return 1
+	[[ $prefix == clang* ]] || { has "${prefix}gcc" && has "${prefix}ld"; }
 }
 
 # The quick look: all stamps hold, and no command has gone since.
@@ -215,12 +215,44 @@ refuse_hopeless() {
 	fi
 }
 
+# Prints how to install what is missing on a system without apt-get.
+by_other_means() {
+	local manager column=1 names none
+	local install=(x "sudo dnf install" "sudo pacman -S --needed" "brew install")
+	for manager in dnf pacman brew; do
+		column=$((column + 1))
+		has "$manager" || continue
+		names=$(other_names "$column" | grep -vx -e - | sort -u | tr '\n' ' ')
+		none=$(not_packaged "$column")
+		echo "Try: ${install[column - 1]} ${names% }${none:+; no package is known for: $none}"
+		return
+	done
+	echo "Install by other means what Debian calls: ${missing[*]}"
+}
+
+# Prints what the system of column $1 of names.txt calls what is missing, a line each.
+other_names() {
+	local name
+	for name in "${missing[@]}"; do
+		awk -v name="$name" -v column="$1" '$1 == name { print $column }' "$tools/names.txt"
+	done | tr ',' '\n'
+}
+
+# Prints what is missing and has no name there.
+not_packaged() {
+	local name found=()
+	for name in "${missing[@]}"; do
+		awk -v name="$name" -v column="$1" '$1 == name && $column == "-" { none = 1 }
+			END { exit !none }' "$tools/names.txt" && found+=("$name")
+	done
+	echo "${found[*]}"
+}
+
 # Sets as_root to what makes a command run as root.
 become_root() {
 	local wanted="apt-get install --no-install-recommends ${missing[*]}"
 	as_root=()
-	has apt-get ||
-		fail "no apt-get here. Install by other means what Debian calls: ${missing[*]}"
+	has apt-get || fail "no apt-get here. $(by_other_means)"
 	[ "$(id -u)" != 0 ] || return 0
 	has sudo || fail "neither root nor sudo. Ask for, or run as root: $wanted"
 	as_root=(sudo)

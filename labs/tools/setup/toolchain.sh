@@ -1,13 +1,17 @@
 #!/usr/bin/env bash
 # Says which compiler and linker build for the i386, found by trying them, not by their versions.
 #
-# toolchain.sh [prefix]   prints the prefix, such as i686-linux-gnu- (empty for the plain gcc)
+# toolchain.sh [prefix]   prints the set's prefix, such as i686-linux-gnu- (empty for the plain gcc);
+#                         clang or clang-lld for those
 # toolchain.sh cc | ld    prints the command, such as "gcc -m32" and "ld -m elf_i386"
+# toolchain.sh options    prints the options that this compiler has, and the others have not
 # toolchain.sh NAME       prints any other tool of the set (objcopy, nm, addr2line, ...)
 # toolchain.sh explain    prints one line a candidate: prefix, a tab, "ok" or why it does not work
 #
-# CROSS in the environment, when not empty, is the only candidate. Exit status 1, with the causes on
-# stderr, when nothing works. The answer is kept in build/toolchain as long as PATH and CROSS stay.
+# CROSS in the environment, when not empty, is the only candidate: a prefix, clang (with GNU's ld) or
+# clang-lld. Nobody gets clang who has not asked for it: the texts show gcc's code. Exit status 1,
+# with the causes on stderr, when nothing works. The answer is kept in build/toolchain as long as PATH
+# and CROSS stay.
 set -euo pipefail
 
 CDPATH='' cd -- "$(dirname -- "$0")/../../.."
@@ -20,12 +24,51 @@ has() {
 	command -v "$1" >/dev/null
 }
 
-# Compiles and links a tiny freestanding file with prefix $1. On failure prints one line: the cause.
-try() {
-	local tool trial=$scratch/trial
-	for tool in "$1gcc" "$1ld"; do
-		has "$tool" || { echo "$tool is not in PATH" && return 1; }
+is_clang() {
+	[[ $1 == clang || $1 == clang-lld ]]
+}
+
+# Prints the command of tool $2 of the set $1. LLVM's tools stand in where GNU's are not.
+command_of() {
+	local command=$1$2
+	if is_clang "$1"; then
+		command=$2
+		[ "$1$2" != clang-lldld ] || command=ld.lld
+		has "$command" || command=llvm-$2
+	fi
+	case $2 in
+	cc) is_clang "$1" && echo "clang --target=i386-linux-gnu" || echo "$1gcc -m32" ;;
+	ld) echo "$command -m elf_i386" ;;
+	*) echo "$command" ;;
+	esac
+}
+
+# What only one kind of compiler knows. The kernel's stacks are aligned to 16 bytes by both.
+options_of() {
+	if is_clang "$1"; then
+		echo "-mstack-alignment=16 -Wno-unknown-attributes"
+	else
+		echo "-fno-shrink-wrap -fno-tree-loop-distribute-patterns" \
+			"-mpreferred-stack-boundary=4 -Wno-dangling-pointer"
+	fi
+}
+
+# Prints the first of set $1's compiler and linker that is not in PATH.
+absent() {
+	local tool command
+	for tool in cc ld; do
+		command=$(command_of "$1" "$tool")
+		has "${command%% *}" || { echo "${command%% *}" && return; }
 	done
+}
+
+# Compiles and links a tiny freestanding file with set $1. On failure prints one line: the cause.
+try() {
+	local trial=$scratch/trial gone cc ld
+	gone=$(absent "$1")
+	[ -z "$gone" ] || { echo "$gone is not in PATH" && return 1; }
+	read -ra cc < <(command_of "$1" cc)
+	read -ra ld < <(command_of "$1" ld)
 	cat >"$trial.c" <<-'END'
 		#include <stdarg.h>
 		#include <stdbool.h>
@@ -35,8 +78,8 @@ try() {
 		int32_t start(uint32_t number) { return (int32_t)number; }
 	END
 	{
-		"$1gcc" -m32 -std=gnu11 -ffreestanding -fno-pic -c "$trial.c" -o "$trial.o" &&
-			"$1ld" -m elf_i386 -e start -Ttext=0xC0100000 "$trial.o" -o "$trial"
+		"${cc[@]}" -std=gnu11 -ffreestanding -fno-pic -c "$trial.c" -o "$trial.o" &&
+			"${ld[@]}" -e start -Ttext=0xC0100000 "$trial.o" -o "$trial"
 	} >"$scratch/output" 2>&1 && return
 	# Of several messages the one that says "error" tells most.
 	grep -m 1 -i error "$scratch/output" || sed -n 1p "$scratch/output"
@@ -79,7 +122,7 @@ remember() {
 recall() {
 	local known
 	{ read -r known && read -r prefix; } 2>/dev/null <"$cache" &&
-		[ "$known" = "$key" ] && has "${prefix}gcc" && has "${prefix}ld"
+		[ "$known" = "$key" ] && [ -z "$(absent "$prefix")" ]
 }
 
 if [ "${1:-}" = explain ] || ! { [ -e "$cache" ] && recall; }; then
@@ -91,7 +134,6 @@ if [ "${1:-}" = explain ] || ! { [ -e "$cache" ] && recall; }; then
 fi
 case ${1:-prefix} in
 prefix) echo "$prefix" ;;
-cc) echo "${prefix}gcc -m32" ;;
-ld) echo "${prefix}ld -m elf_i386" ;;
-*) echo "$prefix$1" ;;
+options) options_of "$prefix" ;;
+*) command_of "$prefix" "$1" ;;
 esac
