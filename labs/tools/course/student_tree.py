@@ -51,7 +51,7 @@ ALWAYS = (
         "labs/tools/setup/*",
     ),
     "labs/glossary.md",  # the handouts lead to it
-    "labs/page/*",
+    *("labs/page/*", "labs/laptop.md", ".devcontainer/*", ".vscode/tasks.json"),
     *(LIST, COURSE, "tests/conftest.py"),
 )
 OF_LESSON = (

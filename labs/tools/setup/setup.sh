@@ -224,7 +224,8 @@ by_other_means() {
 		has "$manager" || continue
 		names=$(other_names "$column" | grep -vx -e - | sort -u | tr '\n' ' ')
 		none=$(not_packaged "$column")
-		echo "Try: ${install[column - 1]} ${names% }${none:+; no package is known for: $none}"
+		none=${none:+; no package is known for: $none}
+		echo "Try: ${install[column - 1]} ${names% }$none"
 		return
 	done
 	echo "Install by other means what Debian calls: ${missing[*]}"

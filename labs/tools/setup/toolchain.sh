@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
 # Says which compiler and linker build for the i386, found by trying them, not by their versions.
 #
-# toolchain.sh [prefix]   prints the set's prefix, such as i686-linux-gnu- (empty for the plain gcc);
+# toolchain.sh [prefix]   prints the set's prefix, such as i686-linux-gnu-, empty for the plain gcc;
 #                         clang or clang-lld for those
 # toolchain.sh cc | ld    prints the command, such as "gcc -m32" and "ld -m elf_i386"
 # toolchain.sh options    prints the options that this compiler has, and the others have not
 # toolchain.sh NAME       prints any other tool of the set (objcopy, nm, addr2line, ...)
 # toolchain.sh explain    prints one line a candidate: prefix, a tab, "ok" or why it does not work
 #
-# CROSS in the environment, when not empty, is the only candidate: a prefix, clang (with GNU's ld) or
-# clang-lld. Nobody gets clang who has not asked for it: the texts show gcc's code. Exit status 1,
-# with the causes on stderr, when nothing works. The answer is kept in build/toolchain as long as PATH
-# and CROSS stay.
+# CROSS in the environment, when not empty, is the only candidate: a prefix, clang (with GNU's ld)
+# or clang-lld. Nobody gets clang who has not asked for it: the texts show gcc's code. Exit status
+# 1, with the causes on stderr, when nothing works. The answer is kept in build/toolchain as long as
+# PATH and CROSS stay.
 set -euo pipefail
 
 CDPATH='' cd -- "$(dirname -- "$0")/../../.."
