@@ -15,7 +15,7 @@ const word = (key, values = {}) => WORDS[key].replace(/\{(\w+)\}/g, (_, name) =>
 const word_list = by_id("report");
 
 let emulator = null;
-let said = "", symbols = [], last_byte = 0, watcher = 0, generation = 0;
+let said = "", symbols = null, last_byte = 0, watcher = 0, generation = 0;
 let kernel = null, site = null, libraries = null;
 
 // For those who measure and test: when things were first seen, in milliseconds of the page.
@@ -87,9 +87,17 @@ function report(paragraphs) {
 	word_list.hidden = !paragraphs.length;
 }
 
-function ended(how) {
+// The names of functions: those of the page's own kernel are loaded when they are first needed.
+async function names() {
+	symbols ??= symbols_of(await load(kernel.image));
+	return symbols;
+}
+
+async function ended(how) {
 	clearInterval(watcher);
-	const [first, ...rest] = why_ended(word, how, said, place(emulator), symbols);
+	const now = place(emulator), mine = emulator;
+	const [first, ...rest] = why_ended(word, how, said, now, await names());
+	if (mine !== emulator) return;
 	say(first, how.kind === "exit" && how.status === 0 ? "" : "bad");
 	report(rest);
 	note("ended");
@@ -99,7 +107,7 @@ function ended(how) {
 async function where() {
 	const mine = emulator, places = [];
 	if (!mine?.is_running()) return;
-	if (!symbols.length && kernel.symbols) symbols = JSON.parse(new TextDecoder().decode(await load(kernel.symbols)));
+	await names();
 	for (let i = 0; i < LOOKS; i++) {
 		places.push(place(mine));
 		await new Promise((done) => setTimeout(done, BETWEEN_MS));
@@ -149,7 +157,7 @@ async function run(options, what, before = "") {
 			emulator = globalThis.emulator = machine;
 			if (before) libraries.terminal.write(before, () => note("prompt"));
 		},
-		said: hear, ended,
+		said: hear, ended: (how) => { ended(how).catch(failed); },
 	});
 	say(word("running", { what }));
 	note("started");
@@ -160,7 +168,7 @@ const settings = () => ({ seed: "2010", rows: String(ROWS), columns: String(COLU
 
 async function from_prompt() {
 	say(word("loading", { what: word("this_kernel") }));
-	symbols = [];
+	symbols = null;
 	if (!kernel.state) {
 		await from_power_on();
 		return;
@@ -213,7 +221,8 @@ async function run_own({ boot, kernel: elf }, drives) {
 	say(word("loading", { what }));
 	const latest = site.kernels.at(-1);
 	const [firmware, files, disks] = await Promise.all([load_all(site.firmware), load_all(latest.files), load_all(kernel.disks)]);
-	symbols = symbols_of(elf?.bytes ?? boot?.bytes ?? new ArrayBuffer(0));
+	const named = elf ?? boot;
+	symbols = named ? symbols_of(named.bytes) : null;
 	const first = boot ? { hda: boot.bytes } : elf ? { multiboot: elf.bytes } : { hda: await load(kernel.image) };
 	await run({ ...firmware, ...disks, ...drives, ...first, files: { ...settings(), ...files } }, what);
 }

@@ -28,7 +28,7 @@ is_clang() {
 	[[ $1 == clang || $1 == clang-lld ]]
 }
 
-# Prints the command of tool $2 of the set $1. LLVM's tools stand in where GNU's are not.
+# Prints the command of tool $2 of the set $1. LLVM's tools are taken where GNU's are not there.
 command_of() {
 	local command=$1$2
 	if is_clang "$1"; then
