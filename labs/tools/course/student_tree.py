@@ -48,6 +48,7 @@ ALWAYS = (
         "kernel/report/exercise.h",
         "kernel/report/exercise.inc",
         "labs/tools/debugging/gdb/*",
+        "labs/tools/debugging/past/*",
         "labs/tools/setup/*",
     ),
     "labs/glossary.md",  # the handouts lead to it

@@ -18,11 +18,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
 from labs.tools.debugging.gdb.guest_programs import write_programs
+from labs.tools.debugging.past.history import History
+from labs.tools.debugging.past.server import serving
 from labs.tools.debugging.steps import Step, write_steps
 from labs.tools.guest.programs import COMMAND
 from labs.tools.machine.bounded import Patience
@@ -34,6 +36,7 @@ from labs.tools.machine.work_folder import environment_in, work_folder
 ROOT = Path(__file__).resolve().parents[3]
 HERE = Path(__file__).resolve().parent
 ENTRY = HERE / "gdb" / "apprentice.py"
+UNBUFFERED = HERE / "past" / "unbuffered.c"
 USER = ROOT / "build" / "user"
 START_SECONDS = 60
 POLL_SECONDS = 0.01
@@ -76,6 +79,8 @@ def debug(
             write_steps(directory / "steps", steps)
         if config.initramfs:
             write_programs(config.initramfs, user, directory)
+        if has_python and not config.replay:
+            config = replace(config, record=directory / "record")
         with started_qemu(config, directory, has_python):
             return run_gdb(gdb_command(gdb, has_python, directory, files, batch), directory)
 
@@ -98,7 +103,8 @@ def find_gdb() -> tuple[str, bool]:
 @contextmanager
 def started_qemu(config: Config, directory: Path, has_python: bool) -> Iterator[None]:
     """The machine, not running yet; its socket, its pipes and what it writes are in `directory`."""
-    channels = ["-S", "-gdb", f"unix:{directory / 'gdb'},server=on,wait=off"]
+    stub = directory / ("front" if has_python else "gdb")
+    channels = ["-S", "-gdb", f"unix:{stub},server=on,wait=off"]
     if has_python:
         for name in ("serial.in", "serial.out", "interrupts"):
             make_pipe(directory / name)
@@ -106,13 +112,30 @@ def started_qemu(config: Config, directory: Path, has_python: bool) -> Iterator[
     way, name = ("pipe", "serial") if has_python else ("file", "console")
     channels += ["-chardev", f"{way},id=serial,path={directory / name}"]
     channels += ["-serial", "chardev:serial"]
-    process = start_qemu(config, directory, channels)
+    environment = written_at_once(config.record) if config.record else {}
+    process = start_qemu(config, directory, channels, environment=environment)
     try:
-        wait_for(directory / "gdb", process)
-        yield
+        wait_for(stub, process)
+        with ExitStack() as stack:
+            if has_python:
+                history = History(config, directory / "past", is_growing=not config.replay)
+                stack.enter_context(serving(history, directory / "gdb", stub, process))
+            yield
     finally:
         process.kill()
         process.wait()
+
+
+def written_at_once(record: Path) -> dict[str, str]:
+    """The environment in which QEMU keeps nothing of its record back, so that a run that goes on
+    can be repeated up to where it is. Raises DebugError."""
+    library = ROOT / "build" / "host" / UNBUFFERED.with_suffix(".so").name
+    if not library.exists() or library.stat().st_mtime < UNBUFFERED.stat().st_mtime:
+        library.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = library.with_suffix(f".{os.getpid()}")
+        run_tool(["gcc", "-O2", "-shared", "-fPIC", "-o", str(unfinished), str(UNBUFFERED), "-ldl"])
+        unfinished.replace(library)
+    return {"LD_PRELOAD": str(library), "RECORD_AT_ONCE": str(record)}
 
 
 def make_pipe(path: Path) -> None:

@@ -35,6 +35,15 @@ def seconds_of(clock: str) -> int:
     )
 
 
+def seconds_by(whole: int, ticks: int) -> float:
+    """Guest seconds since power-on: by the RTC's whole ones, and the PM timer, whose round is
+    4.7 s."""
+    period = (PM_TIMER_MASK + 1) / PM_TIMER_HERTZ
+    within = ticks / PM_TIMER_HERTZ
+    rounds = max(0, round((whole + 0.5 - within) / period))
+    return round(rounds * period + within, 6)
+
+
 class MonitorLost(ConnectionError):
     """QEMU has gone, or never came."""
 
@@ -118,10 +127,7 @@ class Monitor:
         ticks = int(self.human(f"i /w {PM_TIMER_PORT:#x}").split("=")[1], 16)
         if ticks > PM_TIMER_MASK:
             return float(whole)
-        period = (PM_TIMER_MASK + 1) / PM_TIMER_HERTZ
-        within = ticks / PM_TIMER_HERTZ
-        rounds = max(0, round((whole + 0.5 - within) / period))
-        return round(rounds * period + within, 6)
+        return seconds_by(whole, ticks)
 
     def save_memory(self, command: str, address: int, length: int, path: Path) -> bytes:
         """Guest memory by way of the file `path`: memsave is virtual, pmemsave is physical.

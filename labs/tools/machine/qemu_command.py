@@ -97,7 +97,8 @@ class Config:
     screen: a VGA card. Without one, QEMU takes a tenth of the time for a line of output.
     variables: kernel variables to read when the run has ended (Result.variables).
     debug_exit: add isa-debug-exit, which ends QEMU at once, without statistics and memory to read.
-    record: a file for QEMU's record of this run; replay: such a file, which QEMU runs once more.
+    record: a file for QEMU's record of this run; replay: such a file, which QEMU runs once more,
+    from its beginning or from the snapshot that `replay_from` names.
     """
 
     boot: Literal["disk", "card", "grub", "direct"] = "disk"
@@ -122,6 +123,7 @@ class Config:
     debug_exit: bool = False
     record: Path | None = None
     replay: Path | None = None
+    replay_from: str = ""
     extra: tuple[str, ...] = ()
     qemu: str = "qemu-system-i386"
 
@@ -164,7 +166,8 @@ def clock_arguments(config: Config) -> list[str]:
     log = config.record or config.replay
     if log:  # QEMU 7.2 hangs when it records a disk's requests without sleep
         how = "record" if config.record else "replay"
-        return ["-icount", f"shift={config.icount},rr={how},rrfile={quoted(log)}"]
+        start = f",rrsnapshot={config.replay_from}" if config.replay_from else ""
+        return ["-icount", f"shift={config.icount},rr={how},rrfile={quoted(log)}{start}"]
     return ["-icount", f"shift={config.icount},sleep={'off' if config.skip_idle else 'on'}"]
 
 

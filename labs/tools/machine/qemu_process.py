@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from labs.tools.machine.bounded import has_ended
 from labs.tools.machine.qemu_command import Config, qemu_command
@@ -14,19 +15,23 @@ QUIT_SECONDS = 5
 
 
 def start_qemu(
-    config: Config, directory: Path, channels: Sequence[str], files: Sequence[int] = ()
+    config: Config,
+    directory: Path,
+    channels: Sequence[str],
+    files: Sequence[int] = (),
+    environment: Mapping[str, str] = MappingProxyType({}),
 ) -> subprocess.Popen[bytes]:
     """Starts the machine with these channels (arguments of QEMU's). What QEMU says goes to
     `directory`/stderr; that folder is one of work_folder. The caller kills the process, which has a
     session of its own, and waits for it, or its images stay locked. `files` are descriptors that it
-    inherits."""
+    inherits, `environment` is added to ours."""
     with (directory / "stderr").open("wb") as stderr:
         return subprocess.Popen(
             qemu_command(config, directory, channels),
             stdin=subprocess.DEVNULL,
             stdout=stderr,
             stderr=stderr,
-            env=environment_in(directory),
+            env=environment_in(directory) | environment,
             start_new_session=True,
             pass_fds=files,
         )

@@ -18,6 +18,7 @@ import labs.tools.debugging.gdb.ext_commands  # noqa: E402
 import labs.tools.debugging.gdb.kernel_commands  # noqa: E402
 import labs.tools.debugging.gdb.machine_commands  # noqa: E402
 import labs.tools.debugging.gdb.memory_commands  # noqa: E402
+import labs.tools.debugging.gdb.past_commands  # noqa: E402
 import labs.tools.debugging.gdb.process_commands  # noqa: E402
 import labs.tools.debugging.gdb.programs  # noqa: E402
 import labs.tools.debugging.gdb.scheduler_commands  # noqa: E402

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from labs.tools.debugging.gdb.commands import COMMANDS, Refusal, command, count, last_lines, table
+from labs.tools.debugging.gdb.past import is_past
 from labs.tools.debugging.gdb.processor import Processor, instructions, read_physical, symbol_at
 from labs.tools.debugging.gdb.session import SESSION
 
@@ -52,6 +53,8 @@ def console(lines: str = "20") -> str:
 @command("type", "WORD...")
 def type_line(*words: str) -> None:
     """Types a line on the serial line; the kernel reads it when it runs (c)."""
+    if is_past():
+        raise Refusal("the past has its input already; type  now  to come out of it")
     SESSION.console().send(" ".join(words))
 
 

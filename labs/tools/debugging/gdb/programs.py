@@ -57,6 +57,10 @@ class Programs:
         path = path_of(task)
         return (symbol_at(address) or "") if path and path == self._loaded else ""
 
+    def has(self, name: str) -> bool:
+        """Whether the guest has a program of this path or name."""
+        return any(name in (path, Path(path).name) for path in self._known)
+
     def find(self, name: str) -> str:
         """The path of a program: all of it, or the last name. Raises Refusal."""
         paths = sorted(path for path in self._known if name in (path, Path(path).name))

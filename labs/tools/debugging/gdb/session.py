@@ -8,6 +8,7 @@ from pathlib import Path
 import gdb
 
 from labs.tools.debugging.gdb.commands import Refusal
+from labs.tools.debugging.gdb.past import is_past
 from labs.tools.debugging.gdb.processor import ArchitectureFollower, Processor, quiet
 from labs.tools.debugging.gdb.programs import PROGRAMS
 from labs.tools.debugging.gdb.steps import follow
@@ -42,6 +43,7 @@ SETTINGS = (
     "set backtrace limit 64",
     "set stack-cache off",  # a task's stack may be where another one's was seen just before
     "set code-cache off",
+    "set remotetimeout 600",  # seconds: the past is searched meanwhile
 )
 
 
@@ -147,10 +149,17 @@ class BeforeRunning(gdb.Command):
 
     def invoke(self, words: str, from_tty: bool) -> None:
         """A machine that is off does not run; `words` is the name of the command."""
-        if SESSION.is_off:
-            raise gdb.GdbError("The machine is off. To start again: quit, and make gdb.")
+        if goes_back():
+            return
+        if SESSION.is_off and not is_past():
+            raise gdb.GdbError("The machine is off. To see how it came to that: back, or again.")
         if words == "continue":
             leave_breakpoint()
+
+
+def goes_back() -> bool:
+    """Whether gdb is about to run backwards: reverse-step is step, in the other direction."""
+    return "Reverse" in quiet("show exec-direction")
 
 
 def leave_breakpoint() -> None:

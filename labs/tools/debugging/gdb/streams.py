@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import queue
 import re
 import select
 import signal
@@ -17,6 +18,8 @@ import gdb
 KEPT = 1 << 20
 SOON = 0.05  # seconds
 CHUNK = 1 << 16
+TYPING_SECONDS = 0.005
+ONE_BYTE = (1).to_bytes(4, "big")
 MARK = "| "
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
 
@@ -103,6 +106,9 @@ class Console:
     def __init__(self, path: Path) -> None:
         end_at_once()
         self._input = os.open(f"{path}.in", os.O_WRONLY)
+        self._record = path.with_name("record")
+        self._typed: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        start_thread(self._type)
         self._waiting = bytearray()
         self._lock = threading.Lock()  # for what waits
         self._at_line_start = True
@@ -156,7 +162,25 @@ class Console:
 
     def send(self, line: str) -> None:
         """Types a line and Enter. The guest reads it when it runs."""
-        os.write(self._input, f"{line}\n".encode())
+        for each in f"{line}\n".encode():
+            self._typed.put(bytes([each]))
+
+    def _type(self) -> None:
+        """Hands one character after the other to QEMU, each when the one before is in the record.
+        What is recorded reaches the serial line whether that has room for it or not (QEMU 7.2)."""
+        while True:
+            character = self._typed.get()
+            known = self._record.stat().st_size if self._record.exists() else -1
+            os.write(self._input, character)
+            while known >= 0 and not is_recorded(self._record, known, character):
+                time.sleep(TYPING_SECONDS)
+
+
+def is_recorded(record: Path, start: int, character: bytes) -> bool:
+    """Whether QEMU has written down since then that a character came: its length, and the data."""
+    with record.open("rb") as file:
+        file.seek(start)
+        return ONE_BYTE + character in file.read()
 
 
 def open_pipe(path: Path, on_data: Callable[[bytes], None] | None = None) -> Tail:

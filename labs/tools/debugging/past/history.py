@@ -1,0 +1,268 @@
+"""A recorded run's past: machines that stand wherever the run has been.
+
+QEMU's record makes the run repeat itself to the instruction, so that going back is running again:
+from the start, or from the last snapshot before. A snapshot is loaded by a QEMU that is started for
+it (rrsnapshot): one that runs already hangs when it is to load one (QEMU 7.2).
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from bisect import bisect_right
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from labs.tools.debugging.past.stub import (
+    LOOK_SECONDS,
+    PHYSICAL,
+    Stub,
+    StubError,
+    monitor_packet,
+)
+from labs.tools.machine.qemu_command import Config
+from labs.tools.machine.qemu_process import start_qemu
+
+SPACING = 5_000_000  # instructions between two snapshots: about 50 ms of running again
+MOST_SNAPSHOTS = 40
+RETRY = 20_000  # instructions, until a snapshot is tried again that could not be made
+ROOM = "room"  # the drive that holds the snapshot; the guest does not see it
+SNAPSHOT = "place"
+LOOKS = 25  # looks for an interrupt, up to one at the progress
+SHUTDOWNS = [bytes([each]) for each in range(0x0A, 0x14)]
+MANY_INSTRUCTIONS = bytes.fromhex("007fffffff")
+VERSION_BYTES = 4
+
+
+@dataclass(frozen=True)
+class Edit:
+    """What a person changed at an instruction count of the run: packets, or monitor commands."""
+
+    count: int
+    packet: str
+
+
+class Past:
+    """A machine that repeats the run. It goes forward only."""
+
+    def __init__(self, history: History, folder: Path, snapshot: int | None) -> None:
+        self._history = history
+        self._folder = folder
+        folder.mkdir()
+        if snapshot is not None:
+            for file in history.folder_of(snapshot).iterdir():
+                shutil.copy(file, folder / file.name)
+        else:
+            history.make_disks(folder)
+        config = history.config_in(folder, snapshot is not None)
+        channels = ["-S", "-gdb", f"unix:{folder / 'gdb'},server=on,wait=off"]
+        channels += ["-chardev", f"file,id=serial,path={folder / 'serial'}"]
+        channels += ["-serial", "chardev:serial"]
+        if history.has_snapshots:
+            channels += ["-drive", f"if=none,id={ROOM},format=qcow2,file={folder / ROOM}"]
+        self._process = start_qemu(config, folder, channels)
+        self.stub = Stub(folder / "gdb", self._process)
+        self.count = snapshot or 0
+        self._edited = snapshot if snapshot is not None else -1  # edits up to there are made
+        self._edit()
+
+    def end(self) -> None:
+        """Ends QEMU."""
+        self._process.kill()
+        self._process.wait()
+        self.stub.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def go(self, count: int) -> None:
+        """Runs up to an instruction count, with no breakpoints set. Raises StubError."""
+        mark = self._history.next_mark(self.count)
+        while self.count < count:
+            self.run(min(count, mark))
+            if self.count == mark:
+                is_kept = self._history.keep(self)
+                mark = self._history.next_mark(mark) if is_kept else mark + RETRY
+
+    def run(self, limit: int, is_interrupted: Callable[[], bool] = lambda: False) -> str:
+        """Runs up to an instruction count, or to a breakpoint before; returns the stub's stop
+        packet. `self.count` says where it stands."""
+        reply = "T05"
+        while self.count < limit:
+            stop = min(limit, self._history.next_edit(self.count))
+            self.stub.ask_all(monitor_packet(f"replay_break {stop}"))
+            self.stub.send("c")
+            reply = self._stopped(is_interrupted)
+            self.count = self.stub.count()
+            self._edit()
+            if self.count != stop:
+                break
+        return reply
+
+    def step(self) -> str:
+        """One instruction, whatever breakpoint is there; returns the stop packet."""
+        self.stub.send("s")
+        reply = self._stopped()
+        self.count = self.stub.count()
+        self._edit()
+        return reply
+
+    def physical(self, address: int, size: int) -> bytes:
+        """Bytes of physical memory; none where there is no memory."""
+        on, off = PHYSICAL
+        answer = self.stub.ask_all(on, f"m{address:x},{size:x}", off)[1]
+        return b"" if answer.startswith("E") else bytes.fromhex(answer)
+
+    def save(self, folder: Path) -> bool:
+        """Puts a snapshot of now into a folder. False where QEMU cannot: a request is under way."""
+        if self.stub.monitor(f"savevm {SNAPSHOT}").strip():
+            return False
+        folder.mkdir()
+        for file in self._folder.glob("*.qcow2"):
+            shutil.copy(file, folder / file.name)
+        shutil.copy(self._folder / ROOM, folder / ROOM)
+        self.stub.monitor(f"delvm {SNAPSHOT}")
+        return True
+
+    def _edit(self) -> None:
+        """Makes the changes that a person made at this count."""
+        for edit in self._history.edits:
+            if self._edited < edit.count <= self.count:
+                self.stub.ask_all(edit.packet)
+        self._edited = max(self._edited, self.count)
+
+    def _stopped(self, is_interrupted: Callable[[], bool] = lambda: False) -> str:
+        """The stop packet of a machine that runs. Raises StubError where it makes no progress."""
+        last, looks = self.count, 0
+        while True:
+            with suppress(TimeoutError):
+                return self.stub.receive(LOOK_SECONDS)
+            looks += 1
+            if looks % LOOKS and not is_interrupted():
+                continue
+            self.stub.interrupt()
+            reply, now = self.stub.receive(), self.stub.count()
+            if looks % LOOKS or not reply.startswith("T02"):
+                return reply
+            if now == last:
+                raise StubError(f"the run cannot be repeated beyond instruction {now:,}")
+            last = now
+            self.stub.send("c")
+
+
+class History:
+    """The run, up to `present`, an instruction count that grows while the machine runs on."""
+
+    def __init__(self, config: Config, directory: Path, is_growing: bool) -> None:
+        """config: the machine's, with its record or replay; directory: for what is made here;
+        is_growing: QEMU still writes the record."""
+        self._config = config
+        self._source = config.record or config.replay
+        self._directory = directory
+        directory.mkdir()
+        self._record = directory / "record" if is_growing else self._source
+        self._version = b""
+        self._copied = -1
+        self._snapshots: list[int] = []
+        self._started = 0
+        self.present = 0
+        self.edits: list[Edit] = []
+        # What the card wrote is in a layer of QEMU's own, which no other process can load.
+        self.has_snapshots = config.boot != "card"
+
+    def at(self, count: int) -> Past:
+        """A machine that stands at an instruction count. The caller ends it."""
+        before = bisect_right(self._snapshots, count)
+        snapshot = self._snapshots[before - 1] if before else None
+        self._started += 1
+        self._copy()
+        past = Past(self, self._directory / f"past-{self._started}", snapshot)
+        try:
+            past.go(count)
+        except BaseException:
+            past.end()
+            raise
+        return past
+
+    def _copy(self) -> None:
+        """Takes over what QEMU has recorded by now, in a form that it reads: with the version in
+        front, which it writes at its end, and behind it as many instructions as anybody may want.
+        The end of the run itself is written too early (labs/tools/debugging/replay.py)."""
+        if self._record == self._source or self._copied == self.present:
+            return
+        self._version = self._version or version_of(self._config.qemu, self._directory)
+        body = self._source.read_bytes()[len(self._version) :]
+        body = body[:-1] if body[-1:] in SHUTDOWNS else body
+        self._record.unlink(missing_ok=True)  # others read the former one still
+        self._record.write_bytes(self._version + body + MANY_INSTRUCTIONS)
+        self._copied = self.present
+
+    # What the machines ask
+
+    def next_mark(self, count: int) -> int:
+        """Where the next snapshot is to be made."""
+        spacing = self._spacing()
+        return (count // spacing + 1) * spacing if self.has_snapshots else 1 << 62
+
+    def next_edit(self, count: int) -> int:
+        """Where a person changed something, after a count."""
+        return min((each.count for each in self.edits if each.count > count), default=1 << 62)
+
+    def keep(self, past: Past) -> bool:
+        """Makes a snapshot of where the machine is, unless there is one near; False where QEMU
+        cannot."""
+        spacing = self._spacing()
+        if not any(0 <= past.count - each < spacing // 2 for each in self._snapshots):
+            if not past.save(self.folder_of(past.count)):
+                return False
+            self._snapshots = sorted([*self._snapshots, past.count])
+        return True
+
+    def _spacing(self) -> int:
+        """Instructions between two snapshots."""
+        return max(SPACING, self.present // MOST_SNAPSHOTS)
+
+    def folder_of(self, snapshot: int) -> Path:
+        """Where a snapshot is."""
+        return self._directory / f"at-{snapshot}"
+
+    def config_in(self, folder: Path, has_snapshot: bool) -> Config:
+        """The machine once more. Each disk has its changes in a file of the folder."""
+        drives = tuple(
+            replace(each, path=folder / f"{each.name}.qcow2", format="qcow2", writable=True)
+            for each in self._config.all_drives()
+        )
+        return replace(
+            self._config,
+            image=None if self._config.boot == "disk" else self._config.image,
+            drives=drives,
+            record=None,
+            replay=self._record,
+            replay_from=SNAPSHOT if has_snapshot else "",
+        )
+
+    def make_disks(self, folder: Path) -> None:
+        """The files that a machine writes to, empty."""
+        if self.has_snapshots:
+            qemu_img("create", "-q", "-f", "qcow2", folder / ROOM, "1M")
+        for drive in self._config.all_drives():
+            path = drive.path.resolve() if isinstance(drive.path, Path) else drive.path
+            backing = ("-F", drive.format, "-b", path)
+            qemu_img("create", "-q", "-f", "qcow2", *backing, folder / f"{drive.name}.qcow2")
+
+
+def qemu_img(*words: object) -> None:
+    """Runs qemu-img. Raises StubError with its words."""
+    command = ["qemu-img", *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise StubError(f"qemu-img failed: {done.stderr.strip()}")
+
+
+def version_of(qemu: str, directory: Path) -> bytes:
+    """How QEMU begins its records."""
+    trial = directory / "trial"
+    command = [qemu, "-machine", "none", "-nodefaults", "-display", "none", "-S"]
+    command += ["-icount", f"shift=3,rr=record,rrfile={trial}", "-monitor", "stdio"]
+    subprocess.run(command, input=b"quit\n", capture_output=True, check=False)
+    return trial.read_bytes()[:VERSION_BYTES]

@@ -1,0 +1,121 @@
+"""`make gdb` goes back in time: each command, on a run with typed input, disk requests, a panic."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.gdb_session import probe
+
+
+@pytest.fixture(scope="module")
+def session(
+    build: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Any]:
+    """From the boot loader to a panic that somebody has typed, and back."""
+    for name in ("boot.img", "kernel.elf"):
+        build(f"build/storage/{name}")
+    return probe(
+        tmp_path_factory.mktemp("past"),
+        """
+        def where():
+            place = run('monitor past {"do": "where"}')
+            return json.loads(place)["now"], run("where-am-i")
+        go_to("prompt")
+        run("type read hda 64 3")
+        run("type panic")
+        said["panic"] = run("continue")
+        said["present"] = where()
+        said["ticks"] = int(gdb.parse_and_eval("ticks"))
+        said["back to"] = run("back-to run_panic"), run("backtrace 2")
+        said["when"] = run("when")
+        said["change"] = run("last-change ticks"), where()
+        said["step"] = [int(gdb.parse_and_eval("ticks")), run("stepi"),
+                        int(gdb.parse_and_eval("ticks"))]
+        said["back"] = [run("back") for _ in range(4)], where(), run("back 1"), where()
+        said["further"] = run("back-to pit_tick"), where()
+        said["first"] = run("first-time ticks == 2"), int(gdb.parse_and_eval("ticks"))
+        said["before first"] = run("back 1"), int(gdb.parse_and_eval("ticks"))
+        said["refused"] = [run(each) for each in (
+            "type help", "set var ticks = 7", "last-change $eax", "last-change ticks + 1",
+            "first-time 1 == 2", "back-to panic")]
+        said["now"] = run("now"), where()
+        said["off"] = run("continue")
+        run("tbreak *0x7c00")
+        said["again"] = run("again"), where(), run("back"), run("continue")
+        said["reverse"] = run("reverse-stepi"), run("stepi"), where()
+        """,
+    )
+
+
+def count_of(place: list[Any]) -> int:
+    """The instruction count."""
+    return place[0]
+
+
+def test_back_to_the_last_call(session):
+    assert "the kernel has panicked" in session["panic"]
+    stop, backtrace = session["back to"]
+    assert "run_panic" in stop
+    assert "#1  " in backtrace and "monitor_execute" in backtrace
+
+
+def test_back_to_the_same_place_goes_further(session):
+    stop, place = session["further"]
+    assert "pit_tick" in stop
+    assert count_of(place) < count_of(session["change"][1]) < count_of(session["present"])
+
+
+def test_last_change_stops_at_the_store(session):
+    words, place = session["change"]
+    before, _, after = session["step"]
+    assert re.search(r"ticks: 0x\w+ -> 0x\w+, by the next instruction\.", words)
+    assert "pit_tick+" in place[1] and "inc DWORD PTR" in place[1]
+    assert after == before + 1
+
+
+def test_back_by_lines_and_instructions(session):
+    lines, place, step, before = session["back"]
+    assert "inc DWORD PTR" in lines[0] and "pit_tick" in lines[2] and "pic_dispatch" in lines[3]
+    assert count_of(before) == count_of(place) - 1
+    assert "pic_dispatch" in step
+
+
+def test_first_time_is_exact(session):
+    words, ticks = session["first"]
+    assert "ticks == 2 is true from here on" in words
+    assert ticks == 2
+    assert session["before first"][1] == 1
+
+
+def test_when_tells_the_place_in_the_run(session):
+    place = r"instruction [\d,]+ \([\d,]+ is now\); this one has run 0 times before"
+    assert re.match(place, session["when"])
+
+
+def test_what_cannot_be_is_refused(session):
+    typed, changed, register, computed, constant, later = session["refused"]
+    assert "the past has its input already" in typed
+    assert "error" in changed
+    assert "is not in memory" in register and "is not in memory" in computed
+    assert "it reads no memory" in constant
+    assert "was not reached before" in later
+
+
+def test_out_of_the_past(session):
+    assert session["now"][1] == session["present"]
+    assert "The machine is off" in session["off"]
+
+
+def test_from_the_start_once_more(session):
+    """Before the boot loader, too: breakpoints stay, and the same instructions follow."""
+    _, start, refused, stop = session["again"]
+    assert count_of(start) == 0 and "f000:fff0" in start[1]
+    assert "the run begins here" in refused
+    assert "0000:7c00" in stop
+    back, forth, place = session["reverse"]
+    assert "[16-bit real mode]" in back and "0000:7c00" in forth and "0000:7c00" in place[1]
