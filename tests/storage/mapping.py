@@ -255,13 +255,17 @@ def require_mapped(lab: Lab, disk: Disk, file: Mapped, wanted: Sequence[Wanted])
 def require_places(lab: Lab, disk: Disk, file: Mapped, wanted: Sequence[Wanted]) -> None:
     """Each block is where it should be; a run may be shorter than it is, but not longer."""
     answers = ask(lab, disk, file, [logical for logical, *_ in wanted])
-    for answer, (logical, physical, length, unwritten) in zip(
-        lab.judged(answers), wanted, strict=True
-    ):
-        is_short = answer.length >= 1 and (answer.length <= length or length == ENDLESS)
-        seen = replace(answer, length=1) if is_short else answer
-        right = Answer(0, physical, 1, unwritten, 0, 0, (), "")
-        expect(f"{file.asked}({logical}), of the run its first block", str(seen), str(right))
+    for answer, each in zip(lab.judged(answers), wanted, strict=True):
+        check_place(file, answer, each)
+
+
+def check_place(file: Mapped, answer: Answer, wanted: Wanted) -> None:
+    """The same of an answer."""
+    logical, physical, length, unwritten = wanted
+    is_short = answer.length >= 1 and (answer.length <= length or length == ENDLESS)
+    seen = replace(answer, length=1) if is_short else answer
+    right = Answer(0, physical, 1, unwritten, 0, 0, (), "")
+    expect(f"{file.asked}({logical}), of the run its first block", str(seen), str(right))
 
 
 def check_mapped(file: Mapped, answer: Answer, wanted: Wanted) -> None:
@@ -295,13 +299,14 @@ def require_told_apart(
     damaged: dict[str, Question],
     sound: Iterable[tuple[Mapped, Sequence[Wanted]]],
 ) -> None:
-    """What is damaged is refused; what is sound, asked in between, is mapped so."""
+    """What is damaged is refused; what is sound, asked in between, is found, in runs that may be
+    short."""
     asked = [(file, logical, what, None) for what, (file, logical) in damaged.items()]
     asked += [(file, each[0], "", each) for file, wanted in sound for each in wanted]
     Random(lab.seed).shuffle(asked)
     answers = ask_all(lab, disk, [(file, logical) for file, logical, *_ in asked])
     for (file, logical, what, wanted), answer in zip(asked, lab.judged(answers), strict=True):
         if wanted:
-            check_mapped(file, answer, wanted)
+            check_place(file, answer, wanted)
         else:
             check_refused(file, logical, answer, what)

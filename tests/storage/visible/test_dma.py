@@ -90,6 +90,16 @@ def test_interrupt_that_comes_early(lab, mode):
 
 
 @pytest.mark.exercise("S2", points=1, host=True)
+def test_handler_reads_status(lab):
+    """Who handles an interrupt makes the drive withdraw it: STATUS is read."""
+    with told(USUAL, HINT), drives(lab) as ata:
+        ata.add("hda", 5000, "lmd")
+        ata.start("pio-interrupt")
+        ata.set("wire")
+        ata.read("hda", 70, 40).require_read("hda", 70, 40)
+
+
+@pytest.mark.exercise("S2", points=1, host=True)
 def test_interrupt_that_is_lost(lab):
     """The drive is done, and its interrupt never comes: after a while the task looks itself."""
     silent = Usual("nobody says", "sleep_while: the time was over, and yet the drive has an answer")

@@ -159,7 +159,7 @@ def test_damage(lab):
         outside = root(0, [(0, 10, end)])
         require_refused(lab, disk, outside, 3, "an extent whose end is outside the file system")
         inside = root(0, [(0, 10, disk.blocks - 10)])
-        require_mapped(lab, disk, inside, [(3, disk.blocks - 7, 7, False)])
+        require_places(lab, disk, inside, [(3, disk.blocks - 7, 7, False)])
 
 
 @pytest.mark.exercise("S3", points=2, gate=True, once=True)
