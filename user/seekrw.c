@@ -239,12 +239,12 @@ static void show_progress(const struct options *options, uint64_t done, bool is_
  * is described. An operation that fails, or moves fewer bytes, does not count: require_whole, with
  * "reading" or "writing". Counts it in *result.
  *
- * measure: COUNT operations, and show_progress after each. With -w PERCENT a second stream of
- * random numbers, of the seed ^ WRITES_XOR, draws one below 100 for each operation (random_below):
- * less than PERCENT means that it writes. So the offsets are the same for every mix. result->ns is
- * the time of all operations, with next to nothing else in it: what opens, allocates or asks for
- * counters is done before the first reading of the clock, or after the last.
- * result->requests is what the device was asked for meanwhile. */
+ * measure: COUNT operations, and show_progress after each, which is for a terminal as the standard
+ * error. With -w PERCENT a second stream of random numbers, of the seed ^ WRITES_XOR, draws one
+ * below 100 for each operation (random_below): less than PERCENT means that it writes. So the
+ * offsets are the same for every mix. result->ns is the time of all operations, with next to
+ * nothing else in it: what opens, allocates or asks for counters is done before the first reading
+ * of the clock, or after the last. result->requests is what the device was asked for meanwhile. */
 /* SOLUTION S6 { */
 static uint64_t next_offset(const struct options *options, const struct target *target,
 			    struct random *random)

@@ -82,8 +82,9 @@ void ata_dma_initialize(struct ata_channel *channels)
    the opening comment draws them. The table is drive->channel->regions, ENTRIES of them; a transfer
    has 256 sectors at most, in as many pieces, so they are enough. physical_address of what is below
    the direct map is huge. A transfer that is forced, by a drive that can (ata_can_force), is
-   WRITE_DMA_FUA_EXT, an LBA48 command; one with is_discard is data_set_management. If the drive
-   still moves data when the time is over, *status has ATA_BSY set, so that it counts as late.
+   WRITE_DMA_FUA_EXT, an LBA48 command; one with is_discard is data_set_management. The answer is
+   waited for ATA_READY_NS at most. If the drive still moves data when the time is over, *status has
+   ATA_BSY set, so that it counts as late.
 
    Pitfalls: memory at an odd address, or across the end of the direct map. An entry of 64 KiB has
    the length 0. STATUS_FAULT may be set although the drive has nothing to say. The controller is

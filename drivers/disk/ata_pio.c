@@ -75,9 +75,9 @@ static void move(const struct ata_drive *drive, struct place *place, unsigned se
    drive has them (`multiple` is more than 1) and there is more than one sector. A transfer that is
    forced, by a drive that can (ata_can_force), is WRITE_MULTIPLE_FUA_EXT, an LBA48 command.
 
-   ata_answer waits where the drive will interrupt; where it will not, ata_poll waits. Each status
-   must be looked at: an error before a block ends the command, and an error of the last block is
-   seen in the status after it only.
+   ata_answer waits where the drive will interrupt; where it will not, ata_poll waits; each of them
+   for ATA_READY_NS at most. Each status must be looked at: an error before a block ends the
+   command, and an error of the last block is seen in the status after it only.
 
    Pitfalls: after a block, too, BSY may come 400 ns late. The last block may be short, and a block
    may be in several pieces of memory. */

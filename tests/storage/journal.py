@@ -25,6 +25,7 @@ UUID = b"\x5a" * 16
 CRC32C = 4
 HAS_VERSION_1 = 0x1  # a compatible feature
 CRC32, CRC32_BYTES = 1, 4
+ROUND = 40  # how many transactions ago it was an earlier round of the log
 ESCAPES = 7  # each seventh block of contents begins like a block of the log
 
 
@@ -110,7 +111,7 @@ def contents(number: int, size: int = 1024) -> bytes:
 class Transaction:
     """Blocks with their new contents, and revoked blocks. `damage`: what is wrong with it in the
     log: "copy", "descriptor", "commit" (a checksum), "no checksum", "no magic", "high magic" (more
-    than the journal's), "no commit". kind: of a block that it has before its commit block, and that
+    than the journal's), "no commit", "old commit", "old revoke" (blocks of an earlier round). kind: of a block that it has before its commit block, and that
     no transaction should have; damage "copies": a tag is in it, and a copy follows. skipped: how
     many numbers are missing before its own."""
 
@@ -154,8 +155,10 @@ def transaction_blocks(layout: Layout, each: Transaction, sequence: int) -> list
     end = layout.size - 4
     blocks: list[bytes] = []
     if each.revoked:
-        numbers = struct.pack(f">{len(each.revoked)}I", *each.revoked)
-        text = header(REVOKE, sequence) + struct.pack(">I", 16 + len(numbers)) + numbers
+        size = "Q" if layout.wide else "I"
+        numbers = struct.pack(f">{len(each.revoked)}{size}", *each.revoked)
+        old = ROUND if each.damage == "old revoke" else 0
+        text = header(REVOKE, sequence - old) + struct.pack(">I", 16 + len(numbers)) + numbers
         blocks.append(sealed(layout, text, end))
     tags, copies, flags = b"", [], 0
     for index, (number, data) in enumerate(each.blocks.items()):
@@ -181,6 +184,8 @@ def transaction_blocks(layout: Layout, each: Transaction, sequence: int) -> list
         blocks[place] = blocks[place][:900] + b"torn" + blocks[place][904:]
     elif each.damage in OTHER_MAGIC:
         commit = sealed(layout, OTHER_MAGIC[each.damage] + header(COMMIT, sequence)[4:], 16)
+    elif each.damage == "old commit":
+        commit = sealed(layout, header(COMMIT, sequence - ROUND), 16)
     elif each.damage == "commit":
         commit = commit[:600] + b"torn" + commit[604:]
     if each.kind is not None:

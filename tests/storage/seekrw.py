@@ -21,6 +21,7 @@ SECTOR = 512
 DISK = 2_000_398_934_016  # bytes of the disk of 2010
 LOOK_NS = 5  # what a look at the clock costs
 LATER_NS = 10
+STANDARD_ERROR = 2
 CALLS = {
     "a": "memory is allocated",
     "f": "fopen is called",
@@ -44,7 +45,7 @@ class World:
     kind: f file, b block device, m one that does not tell its size, c character device, d
     directory. align: of the memory and the offsets of direct I/O, in bytes. cost: of an operation,
     in ns; each takes 10 more than the last one. every: one operation in so many makes a request to
-    the device; 0: nothing is known of requests. short, broken: the number of an operation that
+    the device; 0: nothing is known of requests; -1: there are none. short, broken: the number of an operation that
     moves half as much (number 0: nothing), or fails; moved: from this one on they read stamps of
     another place; -1: none. terminal: the standard error is one.
     """
@@ -109,13 +110,13 @@ class Computer:
         if letter == "o":
             self._is_direct = first == 1
         if letter == "y":
-            return [int(world.terminal)]
+            return [int(world.terminal and first == STANDARD_ERROR)]
         if letter == "s":
             return [0, ord(world.kind), world.size if world.kind == "f" else 0]
         if letter == "l":
             return [first + (world.size if numbers[1:2] == [1] else 0)]
         if letter == "f":
-            known = first == 1 and world.every > 0
+            known = first == 1 and world.every != 0
             return [0, *self._requests["r"], *self._requests["w"]] if known else [-ENOENT]
         return self._tell_size(numbers) if letter == "i" else [0]
 
@@ -138,7 +139,7 @@ class Computer:
             return [-EINVAL]
         if number == world.broken or offset > world.size:
             return [-EIO if number == world.broken else -ENXIO]
-        if world.every and number % world.every == 0:
+        if world.every > 0 and number % world.every == 0:
             requests = self._requests[letter]
             requests[:] = requests[0] + 1, requests[1] + length // SECTOR
         moves = min(length, world.size - offset)

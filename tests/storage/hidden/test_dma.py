@@ -79,7 +79,8 @@ def test_limits_of_64_kib(lab):
     KiB."""
     to_border = 65536 - FIRST
     pieces = ("256", f"3@{to_border - 512 * 2}", f"3@{to_border - 1000},200", f"128@{to_border}",
-              f"4@{to_border - 2048},128", f"1@{to_border - 2},1@65024,2")  # fmt: skip
+              f"4@{to_border - 2048},128", f"1@{to_border - 2},1@65024,2",
+              ",".join(["1@2"] * 256))  # fmt: skip
     with drives(lab) as ata:
         ata.add("hda", LARGE, "lmd")
         ata.start("dma-polled")
@@ -174,6 +175,63 @@ def test_interrupt_before_the_sleep(lab, mode):
             step = ata.read("hda", lba, 2)
             step.require_read("hda", lba, 2)
             require_no_loss(step)
+
+
+@pytest.mark.exercise("S2", points=1, host=True)
+@pytest.mark.parametrize("mode", SLEEPING)
+def test_interrupt_after_a_look(lab, mode):
+    """An answer that comes just after STATUS has said that the drive is busy: it is not lost."""
+    with drives(lab) as ata:
+        ata.add("hda", 9000, "lmd")
+        ata.start(mode)
+        for lba in (10, 2000):
+            ata.set("stray", 0)
+            ata.set("edge")
+            step = ata.read("hda", lba, 2)
+            step.require_read("hda", lba, 2)
+            require_no_loss(step)
+
+
+@pytest.mark.exercise("S2", points=1, host=True)
+@pytest.mark.parametrize("mode", SLEEPING)
+def test_channel_that_floats(lab, mode):
+    """A channel that floats after a command, and an interrupt: nobody waits for a drive."""
+    with drives(lab) as ata:
+        ata.add("hda", 9000, "lmd")
+        ata.start(mode)
+        ata.set("unplug", 0)
+        ata.set("stray", 0)
+        step = ata.read("hda", 100, 2)
+        step.require_result(EIO)
+        step.require_sleep(False)
+        ata.set("gone", 0, 0)
+        ata.read("hda", 200, 2).require_read("hda", 200, 2)
+
+
+@pytest.mark.exercise("S2", points=1, host=True)
+@pytest.mark.parametrize(("options", "master"), [("lm", ""), ("lmd", "none")])
+def test_without_dma(lab, options, master):
+    """A drive without DMA, and a channel without a bus master, in a mode with DMA: PIO."""
+    with drives(lab) as ata:
+        ata.add("hda", 9000, options)
+        ata.start(f"dma-interrupt {master}".rstrip())
+        step = ata.read("hda", 100, 20)
+        step.require_read("hda", 100, 20)
+        step.require_commands(READ_BLOCKS)
+        require_no_loss(step)
+
+
+@pytest.mark.exercise("S2", points=1, host=True)
+@pytest.mark.parametrize("mode", DMA)
+def test_slow_drive(lab, mode):
+    """A drive that takes 3 s: it is waited for."""
+    with drives(lab) as ata:
+        ata.add("hdc", 9000, "lmd")
+        ata.start(mode)
+        ata.set("late", 2, 3_000_000)
+        step = ata.read("hdc", 100, 20)
+        step.require_read("hdc", 100, 20)
+        step.require("a drive that takes 3 s is given up", lambda s: not s.said)
 
 
 @pytest.mark.exercise("S2", points=1, host=True)
@@ -332,6 +390,7 @@ def test_forced_writes(lab):
         ata.require_written("hda", 40, 20, 6)
         step = ata.write("hdc", 40, 20, 6, "forced")
         step.require_commands(WRITE_DMA, FLUSH_WIDE)
+        require_no_loss(step)
         ata.require_written("hdc", 40, 20, 6)
 
 

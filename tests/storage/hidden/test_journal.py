@@ -352,6 +352,12 @@ def test_torn_transactions(journals: Journals) -> None:
         )
     ]
     logs += [
+        journals.log(f"a {kind} block of an earlier round in a transaction", layout, one, other)
+        for layout in (LAYOUT, LAYOUTS["plain"])
+        for kind in ("commit", "revoke")
+        for other in [Transaction(new(2011), revoked=(6,), damage=f"old {kind}")]
+    ]
+    logs += [
         earlier_round(layout, what, left)
         for layout in (LAYOUT, LAYOUTS["plain"])
         for what, left in (
@@ -466,6 +472,11 @@ def test_blocks_of_large_disks(journals: Journals) -> None:
     """A block beyond 2^32: written there and nowhere else."""
     block = (1 << 32) + journals.chance.randrange(1000)
     layout = Layout(wide=True, sectors=2 * block + 64)
+    large, last = Transaction({block: contents(9)}), Transaction(new(2001), revoked=(block,))
+    revoked = journals.log("a block beyond 2^32, which is revoked", layout, large, last)
+    (session,) = journals.ask([revoked.question()])
+    found = [each for each in session.writes if each.lba >= 2 * (block - 1)]
+    assert not found, "a block beyond 2^32 that is revoked was written"
     log = journals.log("a block beyond 2^32", layout, Transaction({block: contents(9)}))
     (wanted,) = log.wanted.values()
     for is_bad in journals.chance.sample((False, True), 2):

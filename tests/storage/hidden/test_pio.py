@@ -163,6 +163,26 @@ def test_late_drive(lab):
 
 
 @pytest.mark.exercise("S1", points=1, host=True)
+@pytest.mark.parametrize("mode", ["pio-polled", "pio-interrupt"])
+def test_slow_drive(lab, mode):
+    """A drive that takes 3 s to its first block, or from a write's last block to its end: it is
+    waited for."""
+    with drives(lab) as ata:
+        ata.add("hda", 1000, "lm")
+        ata.start(mode)
+        for lba, what in ((40, "late"), (80, "tail")):
+            ata.set(what, 0, 3_000_000)
+            step = ata.write("hda", lba, 20, lba)
+            step.require_result(OK)
+            step.require("a drive that takes 3 s is given up", lambda s: not s.said)
+            ata.require_written("hda", lba, 20, lba)
+        ata.set("late", 0, 3_000_000)
+        step = ata.read("hda", 400, 20)
+        step.require_read("hda", 400, 20)
+        step.require("a drive that takes 3 s is given up", lambda s: not s.said)
+
+
+@pytest.mark.exercise("S1", points=1, host=True)
 @pytest.mark.parametrize("name", ["hdb", "hdc"])
 def test_stuck_drive(lab, name):
     """A drive that never answers: -ETIMEDOUT, on both channels. The channel is reset, so that the

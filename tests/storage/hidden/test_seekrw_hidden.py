@@ -241,6 +241,8 @@ def test_report_of_long_runs(lab):
     require(least <= seen <= most, f"{wanted}, seen {seen}")
     lines = seekrw(lab, World("f", GIB), "-a", 3, "-l", 100).text.splitlines()
     expect("no whole sector", lines[3], "requests an operation: 1.00; sectors a request: 0.00")
+    lines = seekrw(lab, World("f", GIB, every=-1), "-a", 3).text.splitlines()
+    expect("no request", lines[3], "requests an operation: 0.00; sectors a request: 0.00")
 
 
 @pytest.mark.exercise("S6", points=2, once=True)

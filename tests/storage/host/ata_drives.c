@@ -415,6 +415,8 @@ void command_starts(struct channel *channel, struct drive *drive, uint8_t code)
 	if (channel->stray)
 		channel->is_pending = true;
 	channel->stray = false;
+	channel->is_gone |= channel->unplugs;
+	channel->unplugs = false;
 	for (unsigned i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
 		if (commands[i].code != code)
 			continue;

@@ -30,6 +30,7 @@ struct drive {
 	uint8_t bad_error;     /* the ERROR register; 0: DF */
 	bool bad_write;	       /* when it is written; else when it is read */
 	uint64_t late;	       /* the next command takes so long */
+	uint64_t tail;	       /* so does the end of the next write */
 	uint64_t stuck;	       /* so does each one for sectors, if it is not 0 */
 	bool stalls;	       /* the next DMA comes to no end */
 	unsigned bad_attempts; /* it fails so often; 0: always */
@@ -57,6 +58,7 @@ struct channel {
 	bool is_asked;		   /* a drive has got a command since the bus master was stopped */
 	unsigned lose;		   /* this many interrupts get lost */
 	bool fault;		   /* the next DMA fails */
+	bool unplugs;		   /* so it does from the next command on */
 	bool stray;		   /* an interrupt of nobody comes with the next command */
 	uint64_t strays, stray_at; /* so does one each so many ns, while a drive works; 0: none */
 	uint8_t master_command, master_status;

@@ -40,6 +40,7 @@ static uint8_t *arena, elsewhere[ELSEWHERE_SECTORS * SECTOR_SIZE];
 static struct block_device *devices[4];
 static char mode_at_start[TEXT_BYTES], mode_to_set[TEXT_BYTES];
 static void (*handlers[16])(void);
+static bool has_no_master;
 
 static void tell(const struct message *message, const void *bytes)
 {
@@ -159,6 +160,7 @@ static int obey(const struct message *call)
 		break;
 	case CALL_START:
 		strcpy(mode_at_start, text);
+		has_no_master = call->first;
 		return start();
 	case CALL_MODE:
 		return ata_set_mode(text);
@@ -401,7 +403,7 @@ int setting_read(const char *name, char *buffer, uint32_t size)
 bool pci_find(uint16_t class_and_subclass, uint32_t *function)
 {
 	*function = 0;
-	return true;
+	return !has_no_master;
 }
 
 uint32_t pci_read(uint32_t function, unsigned offset)

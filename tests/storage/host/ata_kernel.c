@@ -25,6 +25,8 @@ bool is_in_handler;
 bool is_polled;
 bool waits_at_cli;
 bool watches_wire;
+bool has_started;
+bool waits_at_status;
 static bool is_enabled = true;
 static bool has_handler[16];
 
@@ -90,11 +92,6 @@ int64_t call(uint32_t what, uint32_t first, uint32_t second, uint64_t value, con
 
 	send(&message, bytes);
 	return attend(NULL, 0);
-}
-
-int64_t call_text(uint32_t what, const char *text)
-{
-	return call(what, 0, 0, 0, text, strlen(text) + 1);
 }
 
 void memory_get(enum memory memory, uint32_t offset, void *bytes, uint32_t count)
@@ -198,7 +195,7 @@ static void run_second(uint32_t what, const char *mode)
 {
 	is_second = true;
 	second_waits = false;
-	call_text(what, mode);
+	call(what, 0, 0, 0, mode, strlen(mode) + 1);
 	is_second = false;
 	has_second = second_waits;
 }
@@ -297,7 +294,7 @@ static void sleep_at(uint32_t queue)
 
 static void use_port(const struct message *question)
 {
-	uint32_t size = question->second >> 16, count = question->second & 0xffff, value;
+	uint32_t size = question->second >> 16, count = question->second & 0xffff, value = 0;
 	uint16_t port = question->first;
 	bool is_in = question->what == ASK_IN;
 	uint8_t *bytes = calloc(count + 1, 4);
@@ -307,6 +304,8 @@ static void use_port(const struct message *question)
 	receive(bytes, question->bytes);
 	if (!is_in && question->value)
 		blame("COMMAND is written while is_answered is true");
+	if (!is_in && has_started && !locked)
+		blame("a task writes to a port, and has not taken the channel");
 	for (uint32_t i = 0; i < count; i++) {
 		value = 0;
 		if (is_in)
@@ -317,6 +316,10 @@ static void use_port(const struct message *question)
 			memcpy(bytes + i * size, &value, size);
 		else
 			port_out(port, size, value);
+	}
+	if (is_in && port % 8 == 7 && (value & BSY) && waits_at_status && !is_in_handler) {
+		waits_at_status = false;
+		pass(drives_next() - now);
 	}
 	pass(0);
 	deliver();

@@ -11,6 +11,8 @@ extern unsigned sleeps;	  /* of tasks, until an interrupt or the alarm */
 extern bool is_polled;	  /* since before this command: no interrupt should come */
 extern bool waits_at_cli; /* the next cli comes just after a drive's answer */
 extern bool watches_wire; /* a handler that leaves the drive's interrupt raised is blamed */
+extern bool waits_at_status; /* the next STATUS that says BSY is read just before the answer */
+extern bool has_started;     /* from here on only who has the channel uses its ports */
 extern bool is_there[4];  /* the driver knows these drives */
 
 /* What is printed from here on is no call of the driver. Returns false without pipes. */
@@ -19,9 +21,6 @@ bool kernel_start(void);
 /* Makes the driver's process do this, and returns what it says in the end. */
 int64_t call(uint32_t what, uint32_t first, uint32_t second, uint64_t value, const void *bytes,
 	     uint32_t count);
-
-/* The same with a text of at most 63 bytes. */
-int64_t call_text(uint32_t what, const char *text);
 
 /* Bytes of that process's memory. */
 void memory_get(enum memory memory, uint32_t offset, void *bytes, uint32_t count);

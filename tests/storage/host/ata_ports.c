@@ -54,6 +54,10 @@ static uint16_t data(struct channel *channel, bool is_write, uint16_t value)
 		drive->is_moving = false;
 		set_status(drive, RDY, true);
 	} else {
+		if (drive->left == 0) {
+			drive->late = drive->tail;
+			drive->tail = 0;
+		}
 		drive_works(drive);
 	}
 	return value;

@@ -207,6 +207,8 @@ static bool prepare(const char *what, char **words, unsigned number, uint64_t lb
 		drive->bad_attempts = strtoul(words[5], NULL, 0);
 	} else if (!strcmp(what, "late")) {
 		drive->late = lba ? lba * 1000 : 1;
+	} else if (!strcmp(what, "tail")) {
+		drive->tail = lba * 1000;
 	} else if (!strcmp(what, "stuck")) {
 		drive->stuck = lba * 1000;
 	} else if (!strcmp(what, "busy")) {
@@ -219,6 +221,8 @@ static bool prepare(const char *what, char **words, unsigned number, uint64_t lb
 		drive->refuses_multiple = true;
 	} else if (!strcmp(what, "gone")) {
 		channel->is_gone = lba;
+	} else if (!strcmp(what, "unplug")) {
+		channel->unplugs = true;
 	} else if (!strcmp(what, "away")) {
 		drive->is_there = !lba;
 	} else if (!strcmp(what, "lose")) {
@@ -235,12 +239,13 @@ static bool prepare(const char *what, char **words, unsigned number, uint64_t lb
 	return true;
 }
 
-static int64_t set_mode(uint32_t what, const char *mode)
+static int64_t set_mode(uint32_t what, const char *mode, bool is_alone)
 {
 	is_polled = false;
-	int64_t result = call_text(what, mode);
+	int64_t result = call(what, is_alone, 0, 0, mode, strlen(mode) + 1);
 
 	is_polled = strstr(mode, "polled");
+	has_started = true;
 	return result;
 }
 
@@ -256,11 +261,13 @@ static void run(char **words)
 		secrets[0] = strtoull(words[1], NULL, 0);
 		secrets[1] = lba;
 	} else if (!strcmp(what, "start")) {
-		set_mode(CALL_START, words[1]);
+		set_mode(CALL_START, words[1], *words[2]);
 	} else if (!strcmp(what, "mode")) {
-		say(set_mode(CALL_MODE, words[1]));
+		say(set_mode(CALL_MODE, words[1], false));
 	} else if (!strcmp(what, "tight")) {
 		waits_at_cli = true;
+	} else if (!strcmp(what, "edge")) {
+		waits_at_status = true;
 	} else if (!strcmp(what, "wire")) {
 		watches_wire = true;
 	} else if (!strcmp(what, "switch")) {

@@ -53,8 +53,8 @@ enum talk {
 	CALL_ALARM,	/* timer */
 	CALL_OTHER,	/* another task sets the mode of the text that follows */
 	CALL_GO_ON,	/* that task, which has waited for a mutex */
-	CALL_START,	/* in the mode of the text that follows */
-	CALL_MODE,	/* the same */
+	CALL_START,	/* in the mode of the text that follows; 1: there is no bus master */
+	CALL_MODE,	/* in the mode of the text that follows */
 	CALL_TRANSFER,	/* drive, is_write | is_forced << 1; value: lba; pieces follow */
 	CALL_FLUSH,	/* drive */
 	GIVE,		/* memory, offset; value: how many bytes; they come after END */
