@@ -111,9 +111,9 @@ def contents(number: int, size: int = 1024) -> bytes:
 class Transaction:
     """Blocks with their new contents, and revoked blocks. `damage`: what is wrong with it in the
     log: "copy", "descriptor", "commit" (a checksum), "no checksum", "no magic", "high magic" (more
-    than the journal's), "no commit", "old commit", "old revoke" (blocks of an earlier round). kind: of a block that it has before its commit block, and that
-    no transaction should have; damage "copies": a tag is in it, and a copy follows. skipped: how
-    many numbers are missing before its own."""
+    than the journal's), "no commit", "old commit", "old revoke" (of an earlier round). kind: of a
+    block that it has before its commit block, and that no transaction should have; damage "copies":
+    a tag is in it, and a copy follows. skipped: how many numbers are missing before its own."""
 
     blocks: dict[int, bytes]
     revoked: tuple[int, ...] = ()
@@ -157,8 +157,8 @@ def transaction_blocks(layout: Layout, each: Transaction, sequence: int) -> list
     if each.revoked:
         size = "Q" if layout.wide else "I"
         numbers = struct.pack(f">{len(each.revoked)}{size}", *each.revoked)
-        old = ROUND if each.damage == "old revoke" else 0
-        text = header(REVOKE, sequence - old) + struct.pack(">I", 16 + len(numbers)) + numbers
+        number = sequence - ROUND * (each.damage == "old revoke")
+        text = header(REVOKE, number) + struct.pack(">I", 16 + len(numbers)) + numbers
         blocks.append(sealed(layout, text, end))
     tags, copies, flags = b"", [], 0
     for index, (number, data) in enumerate(each.blocks.items()):
@@ -173,7 +173,7 @@ def transaction_blocks(layout: Layout, each: Transaction, sequence: int) -> list
         blocks.append(sealed(layout, header(DESCRIPTOR, sequence) + tags, end))
     place = len(blocks) - 1
     blocks += copies
-    commit = sealed(layout, header(COMMIT, sequence), 16)
+    commit = sealed(layout, header(COMMIT, sequence - ROUND * (each.damage == "old commit")), 16)
     if layout.version_1 and each.damage != "no checksum":
         sums = b"".join(blocks[place:] if tags else [])
         crc = crc32_big_endian(0xFFFFFFFF, sums)
@@ -184,8 +184,6 @@ def transaction_blocks(layout: Layout, each: Transaction, sequence: int) -> list
         blocks[place] = blocks[place][:900] + b"torn" + blocks[place][904:]
     elif each.damage in OTHER_MAGIC:
         commit = sealed(layout, OTHER_MAGIC[each.damage] + header(COMMIT, sequence)[4:], 16)
-    elif each.damage == "old commit":
-        commit = sealed(layout, header(COMMIT, sequence - ROUND), 16)
     elif each.damage == "commit":
         commit = commit[:600] + b"torn" + commit[604:]
     if each.kind is not None:

@@ -45,9 +45,9 @@ class World:
     kind: f file, b block device, m one that does not tell its size, c character device, d
     directory. align: of the memory and the offsets of direct I/O, in bytes. cost: of an operation,
     in ns; each takes 10 more than the last one. every: one operation in so many makes a request to
-    the device; 0: nothing is known of requests; -1: there are none. short, broken: the number of an operation that
-    moves half as much (number 0: nothing), or fails; moved: from this one on they read stamps of
-    another place; -1: none. terminal: the standard error is one.
+    the device; 0: nothing is known of requests; -1: there are none. short, broken: the number of an
+    operation that moves half as much (number 0: nothing), or fails; moved: from this one on they
+    read stamps of another place; -1: none. terminal: the standard error is one.
     """
 
     kind: str = "b"

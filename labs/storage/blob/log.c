@@ -38,7 +38,8 @@
  * drive keeps what it is given in a cache and writes it in any order, by sectors, until
  * device->sync. Any call of the device may fail; then the function returns that error, and what was
  * synced before is safe all the same. A record of a session that has not begun does not count: the
- * drive may have had another store. A drive may be larger than 4 GiB. */
+ * drive may have had another store. A drive may be larger than 4 GiB. What a function allocates for
+ * itself it frees, after an error, too. */
 
 #define SUPER_MAGIC  0x626f6c62u
 #define RECORD_MAGIC 0x6a626f62u

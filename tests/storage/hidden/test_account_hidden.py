@@ -161,7 +161,8 @@ def test_one_number_is_wrong(lab, name):
 def test_wrong_numbers_of_64bit(lab):
     """Impossible descriptor sizes and counts with 64bit, meta_bg's first group, no blocks: each is
     refused."""
-    wide = replace(SHEET, incompat=HAS_64BIT)
+    wide = replace(SHEET, incompat=HAS_64BIT, resize_units=0)  # its descriptors take more
+    check_layout(lab, wide)
     for size in (0, 32, 63, 65, 96, 8192, 0xFFFF):
         refused(
             lab,
@@ -193,7 +194,12 @@ def test_wrong_numbers_of_64bit(lab):
     meta = replace(SHEET, incompat=META_BG, changed={"first_meta_bg": 6})
     refused(lab, "first_meta_bg is 6 of 5", meta.image())
     check_layout(lab, replace(SHEET, incompat=META_BG, first_meta_bg=5))
+    check_layout(lab, replace(SHEET, changed={"first_meta_bg": 6}))  # without meta_bg it is nothing
+    meta = replace(wide, incompat=META_BG | HAS_64BIT, first_meta_bg=10)
+    check_layout(lab, meta)
+    refused(lab, "first_meta_bg is 11 of 10", replace(meta, changed={"first_meta_bg": 11}).image())
     small = Layout(8193, block=1024, blocks_per_group=8192, inodes_per_group=2008, inode_size=128)
+    check_layout(lab, small)
     for blocks in (0, 1):
         refused(
             lab, f"{blocks} blocks of 1 KiB", replace(small, changed={"blocks": blocks}).image()

@@ -262,7 +262,7 @@ class Failing:
         where = f"call {number} of a drive failed, in put, delete, sync, compact; then put, sync"
         found.append(state(client, where))
         found.extend(cuts(drive.kept, drive.events, any_of_them(client.chance), f"; {where}"))
-        yield "close"
+        must((yield "close"), "after a call that has failed, and close: allocated bytes")
         return was_reached
 
     def tried(self, line: str):

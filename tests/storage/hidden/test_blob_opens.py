@@ -79,7 +79,7 @@ def test_compaction_after_one_that_fails(lab):
             was_reached, drive.fails = drive.calls > drive.fails, -1
             what = f"compact, of which call {len(found)} fails"
             must(reply, what, BROKEN if was_reached else 0)
-            yield "close"
+            must((yield "close"), f"{what}, and close: allocated bytes")
             yield from client.begin()
             for key in KEYS:
                 yield from client.delete(key)

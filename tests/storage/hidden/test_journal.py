@@ -8,14 +8,12 @@ import pytest
 
 from labs.tools.grading.lab import Lab
 from tests.storage.journal import (
-    DESCRIPTOR,
     SUPER,
     Layout,
     Transaction,
     block_of,
     contents,
     disk_with,
-    header,
     put,
     replayed,
     super_block,
@@ -23,7 +21,6 @@ from tests.storage.journal import (
 )
 from tests.storage.journals import (
     EROFS,
-    EUCLEAN,
     Journals,
     Log,
     Session,
@@ -36,7 +33,6 @@ from tests.storage.journals import (
     fields_of,
     judge_cuts,
     number_of,
-    start_in,
     workload,
 )
 
@@ -465,46 +461,3 @@ def test_what_was_read_before_recovery(journals: Journals) -> None:
     told = [each.transaction for each in session.answers if each.command == "tell"]
     wanted = [number_of(block) for block in log.wanted.values()]
     assert told == wanted, f"after replay the cache has contents {told}, not {wanted}"
-
-
-@pytest.mark.exercise("S5", points=1, host=True)
-def test_blocks_of_large_disks(journals: Journals) -> None:
-    """A block beyond 2^32: written there and nowhere else."""
-    block = (1 << 32) + journals.chance.randrange(1000)
-    layout = Layout(wide=True, sectors=2 * block + 64)
-    large, last = Transaction({block: contents(9)}), Transaction(new(2001), revoked=(block,))
-    revoked = journals.log("a block beyond 2^32, which is revoked", layout, large, last)
-    (session,) = journals.ask([revoked.question()])
-    found = [each for each in session.writes if each.lba >= 2 * (block - 1)]
-    assert not found, "a block beyond 2^32 that is revoked was written"
-    log = journals.log("a block beyond 2^32", layout, Transaction({block: contents(9)}))
-    (wanted,) = log.wanted.values()
-    for is_bad in journals.chance.sample((False, True), 2):
-        commands = [f"bad {2 * block}"] * is_bad + ["recover"]
-        (session,) = journals.ask([(log.image, layout, commands)])
-        found = [each for each in session.writes if each.data and start_in(each, layout) is None]
-        if is_bad:
-            assert session.error("recover") < 0, "a block beyond 2^32 was not written to its place"
-            assert not found, "another block was written"
-        else:
-            assert session.error("recover") == 0, "a block beyond 2^32 was not written"
-            assert found == [(2 * block, wanted)], "a block beyond 2^32 was written elsewhere"
-
-
-@pytest.mark.exercise("S5", points=1, host=True)
-def test_damaged_logs(journals: Journals) -> None:
-    """Damaged logs: a block outside the disk is an error before anything is written, and a loop
-    ends."""
-    outside = disk_with(LAYOUT, [Transaction(new(2001)), Transaction({1 << 20: contents(9)})])
-    ring = bytearray(disk_with(LAYOUT, []))
-    for index in range(1, LAYOUT.log):
-        put(ring, LAYOUT, LAYOUT.log_at + index, header(DESCRIPTOR, 100).ljust(1024, b"\0"))
-    plain = Layout(checksums=False)
-    put(ring, plain, plain.log_at, super_block(plain, 1, 100))
-    sound = [journals.log("a sound log", each, Transaction(new(2001))) for each in (LAYOUT, plain)]
-    journals.recover(sound)
-    bad, endless = journals.ask([(outside, LAYOUT, ["recover"]), (bytes(ring), plain, ["recover"])])
-    journals.recover(sound)
-    assert bad.error("recover") == -EUCLEAN, "a transaction has a block outside the disk"
-    assert not [each for each in bad.writes if each.data], "something was written all the same"
-    assert endless.error("recover") in (0, -EUCLEAN), "a log that is full of descriptors"

@@ -407,16 +407,22 @@ static void abort_command(struct channel *channel, struct drive *drive)
 	interrupt(channel);
 }
 
-void command_starts(struct channel *channel, struct drive *drive, uint8_t code)
+/* What the script wants with this command. */
+static void happen(struct channel *channel)
 {
-	unsigned place = channel - channels_of_model;
-
-	channel->is_asked = true;
 	if (channel->stray)
 		channel->is_pending = true;
 	channel->stray = false;
 	channel->is_gone |= channel->unplugs;
 	channel->unplugs = false;
+}
+
+void command_starts(struct channel *channel, struct drive *drive, uint8_t code)
+{
+	unsigned place = channel - channels_of_model;
+
+	channel->is_asked = true;
+	happen(channel);
 	for (unsigned i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
 		if (commands[i].code != code)
 			continue;

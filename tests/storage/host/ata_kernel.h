@@ -6,14 +6,14 @@
 
 #include "tests/storage/host/ata_talk.h"
 
-extern uint64_t limit;	  /* of the time, for this command of the script */
-extern unsigned sleeps;	  /* of tasks, until an interrupt or the alarm */
-extern bool is_polled;	  /* since before this command: no interrupt should come */
-extern bool waits_at_cli; /* the next cli comes just after a drive's answer */
-extern bool watches_wire; /* a handler that leaves the drive's interrupt raised is blamed */
+extern uint64_t limit;	     /* of the time, for this command of the script */
+extern unsigned sleeps;	     /* of tasks, until an interrupt or the alarm */
+extern bool is_polled;	     /* since before this command: no interrupt should come */
+extern bool waits_at_cli;    /* the next cli comes just after a drive's answer */
+extern bool watches_wire;    /* a handler that leaves the drive's interrupt raised is blamed */
 extern bool waits_at_status; /* the next STATUS that says BSY is read just before the answer */
 extern bool has_started;     /* from here on only who has the channel uses its ports */
-extern bool is_there[4];  /* the driver knows these drives */
+extern bool is_there[4];     /* the driver knows these drives */
 
 /* What is printed from here on is no call of the driver. Returns false without pipes. */
 bool kernel_start(void);
