@@ -121,12 +121,12 @@ static uint32_t audit_zone(const struct zone *zone)
 /* Do the slab's own fields agree with each other? */
 static bool is_whole(const struct slab *slab, const struct slab_cache *cache)
 {
-	const char *start = (const char *)slab, *map_end;
 	uint32_t words = (cache->count + 31) / 32, bits = 0;
+	const char *start = (const char *)slab, *map_end = (const char *)&slab->map[words];
 
 	for (uint32_t index = 0; index < words * 32; index++)
-		bits += slab->map[index / 32] >> index % 32 & 1;
-	map_end = (const char *)&slab->map[words];
+		if (slab->map[index / 32] >> index % 32 & 1)
+			bits += index < cache->count ? 1 : PAGE_SIZE; /* never right */
 	return slab->cache == cache && slab->used == bits && slab->objects >= map_end &&
 	       (uintptr_t)slab->objects % cache->alignment == 0 &&
 	       slab->objects + cache->count * cache->size <= start + PAGE_SIZE;

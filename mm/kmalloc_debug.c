@@ -73,7 +73,8 @@ static void __attribute__((noreturn)) accuse(const struct guard *guard, const ch
    Pitfalls: an overrun by one byte; a red zone need not be aligned. Sizes whose sum with the guard
    wraps. kfree_checked may get anything: NULL, an address inside an object, one that kmalloc never
    returned, one in memory that is not cut into objects; it must find that out before it trusts a
-   guard. An object in quarantine is not handed out again, and its guard is still whole. */
+   guard. An object in quarantine is not handed out again, and its guard is still whole. An
+   interrupt may call kmalloc_debug_check at any instruction: what it finds is whole by then. */
 /* SOLUTION 5.5 { */
 /* Looks at bytes that nobody should have written; `offset` is where they begin, in the object. */
 static void check(const struct guard *guard, int32_t offset, uint32_t length, uint8_t value,

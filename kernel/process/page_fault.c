@@ -36,16 +36,17 @@ static bool is_dying(const struct process *process)
 /* EXERCISE 6.6 (give me one back, part 2): out_of_memory is called when there is no page for the
    current task, and nothing can be given back (mm/reclaim.c). It chooses the process whose space
    maps the most pages (space_resident), but never init; a page of a session's leader, a shell for
-   instance, counts one LEADER-th, because its session ends with it. It prints
-   "out of memory: killed PID (NAME), N KiB"; and sends SIGKILL. While one process is dying, it
-   kills no second one. Given: process_next, which goes through all processes; is_dying;
-   signal_send.
+   instance, counts one LEADER-th, because its session ends with it. That is not rounded: a leader
+   with fewer pages is chosen, too, if nobody else has any. It prints "out of memory: killed PID
+   (NAME), N KiB"; and sends SIGKILL. While one process is dying, it kills no second one. Given:
+   process_next, which goes through all processes; is_dying; signal_send.
 
    Pitfalls: a child of vfork (process->is_borrowing) has its parent's space, and the parent cannot
    end before the child. A zombie has no space, and may have been killed. */
 /* SOLUTION 6.6 { */
-/* The process with the most pages; or one that is dying. NULL: there is only init. Of a parent and
- * its vfork child it is the child: the parent waits for it, and could not end. */
+/* The process with the most pages, counted in LEADERths; or one that is dying. NULL: there is only
+ * init. Of a parent and its vfork child it is the child: the parent waits for it, and could not
+ * end. */
 static struct process *victim(void)
 {
 	struct process *largest = NULL;
@@ -56,8 +57,8 @@ static struct process *victim(void)
 
 		if (pages > 0 && is_dying(each))
 			return each;
-		if (each->session == each->task->pid)
-			pages /= LEADER;
+		if (each->session != each->task->pid)
+			pages *= LEADER;
 		if (pages + each->is_borrowing > most && each->task->pid != INIT) {
 			most = pages + each->is_borrowing;
 			largest = each;

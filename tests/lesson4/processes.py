@@ -322,6 +322,10 @@ class Family(Stage):
         """Ignores a signal."""
         yield SIGACTION, signal, self.set_words(ACTION, IGNORE, 0, 0, 0, 0), 0, 8
 
+    def attend(self, signal: int) -> Played:
+        """Takes a signal as usual again."""
+        yield SIGACTION, signal, self.set_words(ACTION, 0, 0, 0, 0, 0), 0, 8
+
     def pipe(self) -> Played:
         """A pipe's two descriptors."""
         yield PIPE_CALL, self.set_words(PIPE, MASK, MASK)

@@ -19,6 +19,7 @@ CONSTRUCTED = 0x600DC0DE
 CACHE_BYTES, SLAB_BYTES = 72, 32  # of struct slab_cache, and of struct slab with some of its map
 # Offsets in struct slab_cache and in struct slab.
 SIZE, ALIGNMENT, COUNT, PARTIAL, FULL, EMPTY, SLABS, USED, LINK = 4, 8, 12, 28, 36, 44, 52, 56, 60
+MAGAZINE = 68
 OWNER, OBJECTS, HANDED_OUT = 8, 12, 16
 
 

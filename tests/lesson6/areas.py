@@ -414,8 +414,11 @@ def performed(
 
 
 def require_counted(run: Areas, space: int, model: Model, when: str) -> None:
-    """What is counted agrees with the areas that are there."""
+    """What is counted agrees with the areas that are there: bytes, and references to objects."""
     areas = model.areas()
+    for number in range(1, OBJECTS + 1):
+        seen, shown = run.references[number], sum(of == number for _, _, _, of, _ in areas)
+        expect(f"references of object {number} {when}, one for each area", seen, shown)
     size = run.kernel.word(space + SPACE_SIZE)
     expect(f"space->size {when}", size, sum(end - start for start, end, *_ in areas))
     expect(f"areas that are allocated {when}", run.out, len(areas))

@@ -43,12 +43,15 @@ class File:
     event: int = NOTHING
     event_page: int = 0
     event_word: int = 0
+    event_times: int = 1
 
     def takes(self, index: int, event: int) -> bool:
         """Whether that happens now; then it does not any more."""
         if (self.event, self.event_page) != (event, index):
             return False
-        self.event = NOTHING
+        self.event_times -= 1
+        if not self.event_times:
+            self.event = NOTHING
         return True
 
 
@@ -278,10 +281,10 @@ class Caches(Spaces):
         """How often the file was read and written."""
         return self._files[file].reads, self._files[file].writes
 
-    def event(self, file: int, event: int, index: int, word: int = 0) -> None:
-        """What happens during the next read or write of a page."""
+    def event(self, file: int, event: int, index: int, word: int = 0, times: int = 1) -> None:
+        """What happens during the next read or write of a page, or the next few."""
         its = self._files[file]
-        its.event, its.event_page, its.event_word = event, index, word
+        its.event, its.event_page, its.event_word, its.event_times = event, index, word, times
 
     def waits(self, file: int) -> bool:
         """Whether that has still to happen."""

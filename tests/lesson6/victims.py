@@ -21,12 +21,14 @@ PROCESS, TASK = "kernel/process/process.h", "kernel/task/task.h"
 INIT, SIGKILL = 1, 9
 LEADER = 8
 MOST = 8  # processes
+LIVES, STOPPED, ZOMBIE = range(4), 3, 4  # of enum task_life: the first four are alive
 ADDRESS = 0x40000000
 CASES = (
     *("init has the most", "a leader has the most, and goes", "a leader has the most, and stays"),
     *("a child of vfork goes", "a zombie that was killed is there", "one is dying already"),
     *("there is only init", "the first one goes", "the last one goes", "one between others goes"),
-    "a small leader is dying already",
+    *("a small leader is dying already", "a small leader goes", "a stopped process goes"),
+    "a leader goes by less than a page",
 )
 
 
@@ -40,11 +42,12 @@ class Candidate:
     leads: bool = False
     is_dying: bool = False
     space: int = -1
+    life: int = 0  # of LIVES; without pages it is a zombie
 
 
 def weight(each: Candidate) -> int:
-    """What its end is worth."""
-    return each.pages // LEADER if each.leads else each.pages
+    """What its end is worth, in LEADERths of a page."""
+    return each.pages if each.leads else each.pages * LEADER
 
 
 def victim(every: Sequence[Candidate]) -> Candidate | None:
@@ -63,7 +66,8 @@ class Victims(Spaces):
         super().__init__(guest)
         names = ("task", "session", "is_borrowing", "signals.pending")
         self._process = {name: offset_of(PROCESS, "process", name) for name in names}
-        self._task = {name: offset_of(TASK, "task", name) for name in ("space", "pid", "name")}
+        names = ("space", "pid", "name", "life")
+        self._task = {name: offset_of(TASK, "task", name) for name in names}
         self._processes = [self._room_for(self._process) for _ in range(MOST)]
         self._tasks = [self._room_for(self._task) for _ in range(MOST)]
         self._spaces = [self.room(48) for _ in range(MOST)]
@@ -113,6 +117,7 @@ class Victims(Spaces):
             process + self._process["signals.pending"]: each.is_dying << SIGKILL - 1,
             task + self._task["pid"]: each.pid,
             task + self._task["space"]: space if each.pages else 0,
+            task + self._task["life"]: each.life if each.pages else ZOMBIE,
         }
         for address, word in words.items():
             self.kernel.set_word(address, word)
@@ -144,17 +149,10 @@ def processes_of(case: str, random: Random) -> list[Candidate]:
     every = [Candidate(next(pids), 16 * each) for each in pages]
     most = 16 * max(pages)
     one = Candidate(next(pids), 0)
-    if case == "there is only init":
-        every = [replace(one, is_dying=True)]
-    elif case == "a zombie that was killed is there":
-        every.append(replace(one, is_dying=True))
-    elif case == "one is dying already":
-        every.append(replace(one, pages=random.randrange(1, 2 * most), is_dying=True))
-    elif case == "a small leader is dying already":
-        every.append(replace(one, pages=random.randrange(1, LEADER), is_dying=True, leads=True))
-    elif case.startswith("a leader"):
-        times = 10 if case.endswith("goes") else random.randrange(2, 7)
-        every.append(replace(one, pages=times * most, leads=True))
+    if case in ("there is only init", "a small leader goes"):
+        every.clear()
+    if special := special_of(case, one, most, random):
+        every.append(special)
     random.shuffle(every)
     if case.endswith("one goes") or case.startswith("one between"):
         every.sort(key=lambda each: each.pages == most)
@@ -168,7 +166,23 @@ def processes_of(case: str, random: Random) -> list[Candidate]:
         number = next(n for n, each in enumerate(every) if each.pages == most)
         every[number] = replace(every[number], leads=random.randrange(2) > 0)
         every.append(replace(one, pages=most, space=number))
-    return every
+    lives = [STOPPED] if case == "a stopped process goes" else LIVES
+    return [replace(each, life=random.choice(lives)) for each in every]
+
+
+def special_of(case: str, one: Candidate, most: int, random: Random) -> Candidate | None:
+    """The process that makes a case, if one by itself does. most: pages of the largest other."""
+    little, times = random.randrange(1, LEADER), random.randrange(2, 7)
+    return {
+        "there is only init": replace(one, is_dying=True),
+        "a zombie that was killed is there": replace(one, is_dying=True),
+        "one is dying already": replace(one, pages=random.randrange(1, 2 * most), is_dying=True),
+        "a small leader goes": replace(one, pages=little, leads=True),
+        "a small leader is dying already": replace(one, pages=little, is_dying=True, leads=True),
+        "a leader goes by less than a page": replace(one, pages=LEADER * most + little, leads=True),
+        "a leader has the most, and goes": replace(one, pages=10 * most, leads=True),
+        "a leader has the most, and stays": replace(one, pages=times * most, leads=True),
+    }.get(case)
 
 
 def is_case(case: str, every: Sequence[Candidate], wanted: Candidate | None) -> bool:
@@ -184,8 +198,13 @@ def is_case(case: str, every: Sequence[Candidate], wanted: Candidate | None) -> 
         "a zombie that was killed is there": any(e.is_dying for e in every) and wanted is not None,
         "one is dying already": any(e.is_dying and e.pages for e in every) and wanted is None,
         "a small leader is dying already": wanted is None
-        and any(e.is_dying and e.leads and weight(e) == 0 for e in every),
+        and any(e.is_dying and e.leads and e.pages < LEADER for e in every),
+        "a small leader goes": wanted is not None and wanted.leads and wanted.pages < LEADER,
+        "a leader goes by less than a page": wanted is not None
+        and wanted.leads
+        and any(0 < weight(wanted) - weight(e) < LEADER for e in every),
         "there is only init": wanted is None and all(e.pid == INIT or not e.pages for e in every),
+        "a stopped process goes": wanted is not None and wanted.life == STOPPED,
         "the first one goes": own == 0,
         "the last one goes": own == len(every) - 1,
         "one between others goes": 0 < own < len(every) - 1,

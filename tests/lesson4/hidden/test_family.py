@@ -315,8 +315,13 @@ def test_rules_of_wait(lab):
             yield CLOSE, gate[1]
             status = yield from family.wait_for(0)
             assert status == chosen[3] << 8, f"the status of the last child: {status:#x}"
-            none = (yield from family.wait(-1, NOHANG))[0]
-            assert none == -ECHILD, "there are no children any more"
+            assert (yield from family.wait(-1, NOHANG))[0] == -ECHILD, "there are no more children"
+            pids = []
+            for _ in range(3):
+                pids.append((yield from family.fork(family.leave)))
+            yield from family.rest()
+            for pid in pids:
+                assert (yield from family.wait())[0] == pid, "a younger child is found first"
 
         family.play(main())
 
@@ -425,10 +430,16 @@ def test_times(lab):
 @pytest.mark.exercise("4.5", points=2, once=True)
 def test_borrowed_memory(lab):
     """vfork: the parent sleeps until that child ends, whatever others do, and sees what it has
-    written. The word to clear at the end is unchanged."""
+    written. The word to clear at the end is unchanged, the one for the pid is written before the
+    child runs, and the pid is right although the child is gone."""
     ended: list[str] = []
+    seen: list[tuple[int, int]] = []
     with family_of(lab) as family:
         number, word = family.number(), family.number()
+
+        def look_at_word():
+            seen.append(((yield (GETPID,)), family.word(OWN)))
+            yield from family.leave()
 
         def other():
             ended.append("other")
@@ -449,6 +460,11 @@ def test_borrowed_memory(lab):
             assert "child" in ended, "the parent goes on before its child has ended"
             assert family.word(OWN) == number, "the parent does not see what its child has written"
             assert family.word(OWN + 4) == word, "a word of the parent's memory is cleared"
+            flags = CLONE_VM | CLONE_VFORK | SIGCHLD | PARENT_SETTID
+            yield from family.ignore(SIGCHLD)  # so this child is freed at its end
+            silent = yield from family.fork(look_at_word, CLONE, flags, 0, OWN, 0, 0)
+            assert seen == [(silent, silent)], f"pid and word of the child {silent}: {seen}"
+            yield from family.attend(SIGCHLD)
             assert (yield from family.wait(pid))[0] == pid
             assert (yield from family.wait(stranger))[0] == stranger
 

@@ -28,7 +28,7 @@ from tests.lesson4.support import PREEMPTED, WOKEN
 TICK_US = 10_000
 SECOND = 1_000_000_000
 FASTER = 1000  # the clock of the boost, in which a second goes by
-TASK_BLOCKED = 2
+TASK_BLOCKED, TASK_STOPPED = 2, 3
 
 
 # ---- the queues -------------------------------------------------------------------------------
@@ -98,7 +98,7 @@ def test_lowest_level(lab):
 
 
 class Boosted:
-    """Threads that have sunk, and a last one that sleeps; a task of nothing runs."""
+    """Threads that have sunk, a stopped one, and a last one that sleeps; a task of nothing runs."""
 
     def __init__(self, play: Play, mlfq: dict[str, int], runs: int) -> None:
         self.play, self.mlfq, self.runs = play, mlfq, runs
@@ -113,11 +113,12 @@ class Boosted:
             charges = [(of["charge"], task, SECOND, 0)] * 8
             yield [*charges, (of["charge"], task, 1000, 0), (of["enqueue"], task, PREEMPTED)]
             self.tasks.append(task)
-        sleeper = yield from self.play.begin_nice(self.nothing, len(nice), 0)
-        self.play.unlink(sleeper)
-        self.play.set_of(sleeper, "life", TASK_BLOCKED)
-        yield of["charge"], sleeper, 4 * SECOND, 4 * SECOND >> 32
-        self.tasks.append(sleeper)
+        for life in (TASK_STOPPED, TASK_BLOCKED):
+            task = yield from self.play.begin_nice(self.nothing, len(self.tasks), 0)
+            self.play.unlink(task)
+            self.play.set_of(task, "life", life)
+            yield of["charge"], task, 4 * SECOND, 4 * SECOND >> 32
+            self.tasks.append(task)
 
     def nothing(self, _argument: int) -> Played:
         """It does not run."""
@@ -173,6 +174,7 @@ def check_boost(play: Play) -> Played:
     assert order == [1, 3, 2, 0, 4], words
     assert not (yield from boosted.tick()), "the boost comes again at once"
     assert boosted.levels()[-1] == LEVEL_0, "a task that sleeps is not lifted"
+    assert boosted.levels()[-2] == LEVEL_0, "a task that is stopped is not lifted"
     quantum, cycles = play.word("sched_quantum"), khz // FASTER * 10
     found = []
     for charge in (cycles * quantum - cycles // 2 - 1, 1):
@@ -415,6 +417,40 @@ def test_handed_over_at_once(lab):
 
         play.run_under_mlfq(unlock_and_say, 2, 10)
     assert found == [1, 2], "the waiting thread, of higher priority, does not run after the unlock"
+
+
+@pytest.mark.exercise("4.4", points=1, once=True)
+def test_interrupt_flag(lab):
+    """The interrupt flag: mutex_lock and mutex_unlock leave it as it was, and where it was clear
+    mutex_unlock switches to no other task."""
+    found: list[int] = []
+    flags: list[bool] = []
+    with played(lab) as play:
+        mutex = play.zeroed(MUTEX)
+
+        def lock_late(enabled: int):
+            play.interrupts(bool(enabled))
+            yield "mutex_lock", mutex
+            flags.append(play.are_enabled)
+            found.append(enabled)
+            yield "mutex_unlock", mutex
+            flags.append(play.are_enabled)
+            play.interrupts(True)
+
+        def hold(_argument: int):
+            yield "mutex_lock", mutex
+            for enabled in (0, 1):
+                yield from play.begin_nice(lock_late, enabled, -20)
+                yield "yield"
+            play.interrupts(False)
+            yield "mutex_unlock", mutex
+            flags.append(play.are_enabled)
+            found.append(2)
+            play.interrupts(True)
+
+        play.run_under_mlfq(hold, 0, 10)
+    assert found[0] == 2, "mutex_unlock switches to another task although interrupts are disabled"
+    assert flags == [False, False, False, True, True], f"interrupts after each call: {flags}"
 
 
 def mutex_of_threads(play: Play) -> Once:

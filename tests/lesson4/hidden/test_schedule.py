@@ -24,7 +24,7 @@ from tests.lesson4.turns import YIELDS, turn
 YIELD_BUDGET, SWITCH_BUDGET = 300, 120  # instructions
 TASK_LIMIT = 256
 STAMPS_PER_MS = 1_000_000
-TASK_READY = 0
+TASK_READY, TASK_BLOCKED = 0, 2
 
 
 def pids(play: Play, now: dict[str, int]) -> tuple[int, int]:
@@ -125,6 +125,37 @@ def test_no_gap_between_accounts(lab):
             assert paid == passed, f"{passed} time stamps have passed, and {paid} are on accounts"
 
         play.run(main())
+
+
+@pytest.mark.exercise("4.1", points=1, once=True)
+def test_account_of_a_sleeper(lab):
+    """A thread that goes to sleep: it is charged for the time before, and the next one is not."""
+    stamps = 10 * STAMPS_PER_MS
+    nanoseconds = {"icount": 8, "slower": 16}[lab.mode]
+    found: list[int] = []
+    with played(lab) as play:
+
+        def compute_and_sleep(_argument: int):
+            yield Busy(stamps // nanoseconds)
+            play.interrupts(False)
+            yield "sched_sleep", TASK_BLOCKED
+            play.interrupts(True)
+
+        def main():
+            play.quiet()
+            play.interrupts(False)
+            yield "schedule", YIELDED  # alone: it pays for the time up to here
+            play.interrupts(True)
+            tasks = (yield from play.begin(compute_and_sleep)), play.current
+            before = [play.long(each + play.task["total"]) for each in tasks]
+            yield [("yield",), ("sched_wake", tasks[0]), ("yield",)]
+            after = (play.long(each + play.task["total"]) for each in tasks)
+            found.extend(b - a for a, b in zip(before, after, strict=True))
+            yield from play.await_ends()
+
+        play.run(main())
+    assert found[0] >= 0.99 * stamps, f"a thread that used {stamps} time stamps has {found[0]}"
+    assert found[1] <= stamps // 2, f"the next thread has {found[1]}, of which it used few"
 
 
 @pytest.mark.exercise("4.1", points=1, once=True)

@@ -81,10 +81,11 @@ def test_two_queues(lab):
 
 @pytest.mark.exercise("4.3", points=1, once=True)
 def test_every_waiter(lab):
-    """wait_wake: it wakes each waiter, functions included. wait_any checks all."""
+    """wait_wake: it wakes each waiter, functions included, however many. wait_any checks all."""
     called: list[int] = []
     with played(lab) as play:
-        waiters = Waiters(play, 3)
+        waiters, many = Waiters(play, 3), 40
+        crowd = Waiters(play, many)
 
         def note(waiter: int):
             called.append(waiter)
@@ -106,6 +107,10 @@ def test_every_waiter(lab):
             passed = halves((yield from play.time()) - 1)
             result = yield "wait_any", waiters[0], 3, *passed
             assert result == 0, "the second of three queues has woken it before the sleep"
+            yield [("wait_join", crowd.queue, crowd[each]) for each in range(many)]
+            yield "wait_wake", crowd.queue
+            marked = sum(crowd.is_woken(each) for each in range(many))
+            assert marked == many, f"wait_wake of {many} waiters has marked {marked}"
 
         play.run(main())
 
@@ -347,9 +352,16 @@ def test_units_at_once(lab):
 @pytest.mark.exercise("4.3", points=1, once=True)
 def test_signals(lab):
     """A pending signal: it ends the wait before it begins, unless the event has happened
-    already."""
+    already. A task that was woken is told so, whatever signal has come meanwhile."""
     with played(lab) as play:
         waiters, others = Waiters(play, 1), []
+        queue, told = play.zeroed(QUEUE), []
+
+        def wait_and_tell(_argument: int):
+            play.interrupts(False)
+            told.append(signed((yield "wait_sleep_until", queue, *FOREVER)))
+            play.interrupts(True)
+
         wait = ("wait_any", waiters[0], 1)
 
         def main():
@@ -361,6 +373,12 @@ def test_signals(lab):
             results = [signed(found[each]) for each in (1, 2, 4)]
             assert results == [-ERESTART, -ERESTART, 0]
             assert not others, "a wait that a signal ends switches to another task"
+            play.set_byte(play.current, "has_signal", 0)
+            task = yield from play.begin(wait_and_tell)
+            yield YIELDS
+            play.set_byte(task, "has_signal", 1)
+            yield [("wait_wake", queue), *YIELDS]
+            assert told == [0], f"a task that was woken, and then got a signal, is told {told}"
 
         play.run(main())
 

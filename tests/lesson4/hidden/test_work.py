@@ -51,8 +51,10 @@ class Frame:
 
 @pytest.mark.exercise("4.2", points=2, once=True)
 def test_code_with_interrupts_off(lab):
-    """An exception in code with interrupts disabled: no switch on its return."""
+    """An exception in code with interrupts disabled: no switch on its return. Where they are
+    enabled the task is switched away as one that is pre-empted, which does not yield."""
     found: list[int] = []
+    preemptions: list[int] = []
     with played(lab) as play:
         frame = Frame(play, KERNEL_CODE)
 
@@ -65,6 +67,7 @@ def test_code_with_interrupts_off(lab):
                 play.interrupts(enabled)
                 yield Trap()
                 found.append(int(enabled))
+                preemptions.append(play.of(play.current, "preemptions"))
 
         def main():
             play.quiet()
@@ -75,6 +78,7 @@ def test_code_with_interrupts_off(lab):
         play.run(main())
     assert found[0] == 0, "tasks were changed where interrupts were disabled"
     assert found == [0, 7, 1], "with interrupts enabled, the request was not answered"
+    assert preemptions == [0, 1], f"pre-emptions of a thread in the kernel: {preemptions}"
 
 
 @pytest.mark.exercise("4.2", points=2, gate=True, once=True)
@@ -125,6 +129,22 @@ def test_ticks(lab):
         play.run(main())
 
 
+@pytest.mark.exercise("4.2", points=1)
+def test_ticks_of_the_idle_task(lab):
+    """A tick while all tasks sleep: it is the idle task's, in the kernel."""
+    with played(lab) as play:
+
+        def main():
+            yield from play.fast_clock()
+            idle = play.guest.address("idle")
+            before = play.of(idle, "system_ticks")
+            yield "msleep", 60
+            passed = play.of(idle, "system_ticks") - before
+            assert 5 <= passed <= 7, f"in six ticks the idle task gets {passed}"
+
+        play.run(main())
+
+
 @pytest.mark.exercise("4.2", points=1, once=True)
 def test_woken_by_the_tick(lab):
     """A task that is woken by the tick that ends a turn: it runs next."""
@@ -142,9 +162,12 @@ def test_woken_by_the_tick(lab):
             yield play.busy_ticks(2)
             play.interrupts(False)
             play.preempt_disable()
+            frame.work |= WORK_SIGNAL
             yield [("sched_tick",), ("sched_work", frame.place)]
             asks = frame.work & WORK_SCHEDULE
             assert asks, "the turn is judged before the timers have woken anybody"
+            assert frame.work & WORK_SIGNAL, "at the end of a turn the signal is forgotten"
+            frame.work &= ~WORK_SIGNAL
 
         play.run(main())
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.lesson4.processes import GETPID, OWN, STACK, Family, Played, family_of
+from tests.lesson4.processes import GETPID, NOHANG, OWN, STACK, Family, Played, family_of
 from tests.support.told import Usual, expect, fail, told
 
 ECHILD = 10
@@ -144,5 +144,26 @@ def test_zombies_go(lab):
             expect("children, one after the other, each waited for", count, MANY)
             left = family.tasks() - tasks
             expect("tasks more than before the first fork: no zombie", left, 0)
+
+        family.play(main())
+
+
+@pytest.mark.exercise("4.5", points=1)
+def test_wait_that_does_not_sleep(lab):
+    """With WNOHANG wait returns at once: 0 while the child has not ended, then its PID."""
+    usually = (*COMMON, "process_wait sleeps for a child's end although the call has WNOHANG")
+    with told(usually, "make hint EX=4.5"), family_of(lab) as family:
+
+        def child():
+            yield from family.rest()
+            yield from family.leave()
+
+        def main() -> Played:
+            pid = yield from family.fork(child)
+            early, _ = yield from family.wait(pid, NOHANG)
+            expect("what waitpid with WNOHANG returns while the child sleeps", early, 0)
+            yield from family.rest(2)
+            late, _ = yield from family.wait(pid, NOHANG)
+            expect("what waitpid with WNOHANG returns after the child's end: its PID", late, pid)
 
         family.play(main())

@@ -3,14 +3,9 @@
 
 #include "kernel/lib/random.h"
 #include "mm/kmalloc.h"
+#include "tests/lesson5/hidden/audit_slabs.h"
 
-#define USER_ADDRESS 0x10000000 /* nothing is there */
-#define TAKEN	     200
-
-static struct list *nowhere(void)
-{
-	return (struct list *)USER_ADDRESS;
-}
+#define TAKEN 200
 
 /* ---- free lists ---- */
 
@@ -120,6 +115,18 @@ void spoil_exchanged(void)
 	poke_append(home, &free_0[1]->link);
 }
 
+/* Each zone's list of the largest blocks has one of the other's. */
+void spoil_exchanged_zones(void)
+{
+	struct list *dma = &zones[ZONE_DMA].lists[ORDERS - 1], *normal = list_of(ORDERS - 1);
+	struct list *from_dma = dma->next, *from_normal = normal->next;
+
+	poke_remove(from_dma);
+	poke_remove(from_normal);
+	poke_append(normal, from_dma);
+	poke_append(dma, from_normal);
+}
+
 void spoil_reserved_in_a_list(void)
 {
 	zone = &zones[ZONE_DMA];
@@ -139,6 +146,13 @@ void spoil_used_for_free(void)
 {
 	poke_remove(&free_0[1]->link);
 	poke_append(list_of(0), &block_1->link);
+}
+
+void spoil_tail_for_free(void)
+{
+	poke_page(block_2 + 1, PAGE_TAIL, 0);
+	poke_remove(&free_0[1]->link);
+	poke_append(list_of(0), &block_2[1].link);
 }
 
 void spoil_tail_in_a_list(void)
@@ -190,6 +204,12 @@ void spoil_order_too_large(void)
 	poke_page(block_1, PAGE_USED, ORDERS);
 }
 
+/* All else is right. */
+void spoil_order_too_large_of_a_page(void)
+{
+	poke_page(block_0, PAGE_USED, ORDERS);
+}
+
 void spoil_order_of_255(void)
 {
 	poke_page(free_0[1], PAGE_FREE, 255);
@@ -210,145 +230,6 @@ void spoil_no_state(void)
 	poke_page(block_1, 77, 1);
 }
 
-/* ---- slabs ---- */
-
-void spoil_bit_is_lost(void)
-{
-	poke(&full->map[0], full->map[0] & ~2u);
-}
-
-void spoil_bit_too_many(void)
-{
-	poke(&empty->map[0], 1);
-}
-
-void spoil_bit_beyond_the_objects(void)
-{
-	poke(&partial->map[0], partial->map[0] | 1u << 31);
-}
-
-void spoil_objects_beyond_the_slab(void)
-{
-	poke(&partial->objects, (uintptr_t)partial->objects + cache->size);
-}
-
-void spoil_objects_in_the_map(void)
-{
-	poke(&partial->objects, (uintptr_t)partial + 16);
-}
-
-void spoil_objects_not_aligned(void)
-{
-	poke(&partial->objects, (uintptr_t)partial->objects - 4);
-}
-
-void spoil_objects_of_another_page(void)
-{
-	poke(&partial->objects, (uintptr_t)full->objects);
-}
-
-void spoil_full_in_partial(void)
-{
-	poke_remove(&full->link);
-	poke_append(&cache->partial, &full->link);
-}
-
-void spoil_empty_in_partial(void)
-{
-	poke_remove(&empty->link);
-	poke_append(&cache->partial, &empty->link);
-}
-
-void spoil_partial_in_full(void)
-{
-	poke_remove(&partial->link);
-	poke_append(&cache->full, &partial->link);
-}
-
-void spoil_partial_in_empty(void)
-{
-	poke_remove(&partial->link);
-	poke_append(&cache->empty, &partial->link);
-}
-
-void spoil_slab_in_no_list(void)
-{
-	poke_remove(&empty->link);
-}
-
-void spoil_slab_in_no_list_nor_counted(void)
-{
-	poke_remove(&empty->link);
-	poke(&cache->slabs, cache->slabs - 1);
-}
-
-void spoil_slab_of_another_cache(void)
-{
-	poke(&partial->cache, (uintptr_t)list_entry(slab_caches.next, struct slab_cache, link));
-}
-
-void spoil_cache_counts_slabs(void)
-{
-	poke(&cache->slabs, cache->slabs + 1);
-}
-
-void spoil_cache_counts_objects(void)
-{
-	poke(&cache->used, cache->used - 1);
-}
-
-void spoil_slab_count_alone(void)
-{
-	poke(&partial->used, partial->used + 1);
-}
-
-void spoil_slab_circle(void)
-{
-	poke_link(&cache->full.previous->next, &full->link);
-}
-
-void spoil_slab_back_link(void)
-{
-	poke_link(&full->link.previous, &partial->link);
-}
-
-void spoil_slab_head_back_link(void)
-{
-	poke_link(&cache->full.previous, &full->link);
-}
-
-void spoil_slab_link_is_null(void)
-{
-	poke_link(&cache->partial.next, NULL);
-}
-
-void spoil_slab_link_out_of_memory(void)
-{
-	poke_link(&full->link.next, nowhere());
-}
-
-void spoil_slab_link_into_a_slab(void)
-{
-	poke_link(&cache->partial.next, (struct list *)partial->objects);
-}
-
-void spoil_slab_page_is_no_slab(void)
-{
-	poke_page(page_at(partial), PAGE_USED, 0);
-}
-
-void spoil_slab_page_of_nobody(void)
-{
-	poke_page(block_1, PAGE_SLAB, 1);
-}
-
-void spoil_slab_page_is_free(void)
-{
-	poke_page(page_at(empty), PAGE_FREE, 0);
-	poke_append(list_of(0), &page_at(empty)->link);
-	poke(&zone->free, zone->free + 1);
-}
-
 /* Two halves of a block of the largest order, in the list below. */
 void spoil_two_large_free_buddies(void)
 {
@@ -364,6 +245,28 @@ void spoil_two_large_free_buddies(void)
 void spoil_largest_in_no_list(void)
 {
 	poke_remove(&large_free()->link);
+}
+
+/* ---- caches ---- */
+
+void spoil_cache_counts_slabs(void)
+{
+	poke(&cache->slabs, cache->slabs + 1);
+}
+
+void spoil_cache_counts_objects(void)
+{
+	poke(&cache->used, cache->used - 1);
+}
+
+void spoil_cache_counts_too_few_slabs(void)
+{
+	poke(&cache->slabs, cache->slabs - 1);
+}
+
+void spoil_cache_counts_too_many_objects(void)
+{
+	poke(&cache->used, cache->used + 1);
 }
 
 /* ---- sound allocators ---- */

@@ -20,6 +20,7 @@ BROKEN = {
     "two free buddies": ("two_free_buddies", "two_large_free_buddies"),
     "order and address disagree": (
         *("not_aligned", "used_not_aligned", "order_too_large", "order_of_255"),
+        "order_too_large_of_a_page",
         *("overlap", "lonely_tail", "no_state"),
     ),
     "a counter that drifts": ("counter_drifts", "counter_too_low", "counter_of_dma"),
@@ -33,6 +34,8 @@ BROKEN = {
     "count and bits of a slab disagree": (
         *("slab_count", "bit_is_lost", "bit_too_many", "bit_beyond_the_objects"),
         *("slab_count_alone", "cache_counts_slabs", "cache_counts_objects"),
+        *("bit_lost_for_one_beyond", "cache_counts_too_few_slabs"),
+        "cache_counts_too_many_objects",
     ),
     "an object beyond the slab": (
         *("objects_beyond_the_slab", "objects_in_the_map", "objects_not_aligned"),
@@ -43,7 +46,9 @@ BROKEN = {
         *("slab_in_no_list", "slab_in_no_list_nor_counted", "slab_of_another_cache"),
     ),
     "a reserved page in a list": ("reserved_in_a_list",),
-    "a block in the list of another zone or order": ("other_zone", "other_order", "exchanged"),
+    "a block in the list of another zone or order": (
+        *("other_zone", "other_order", "exchanged", "exchanged_zones"),
+    ),
     "a list without an end": ("circle", "circle_of_one", "slab_circle"),
     "a broken link": (
         *("back_link", "back_link_of_the_first", "back_link_of_the_head", "link_is_null"),
@@ -53,10 +58,12 @@ BROKEN = {
     ),
     "a page in use in a list": (
         *("used_in_a_list", "used_for_free", "tail_in_a_list", "slab_page_is_no_slab"),
+        "tail_for_free",
         *("slab_page_of_nobody", "slab_page_is_free"),
     ),
 }
 ALLOCATORS = ("page_alloc", "page_free", "slab_alloc", "slab_free", "schedule")
+REPAIRED = ("counter_drifts", "in_no_list", "back_link", "slab_count_alone", "cache_counts_slabs")
 AT_LOAD = 3000  # operations
 LONG_LIST = {16: 1200, 64: 6000}  # pages, by MiB of the machine
 LEAST = 6  # broken allocators of a kind that are shown
@@ -93,15 +100,21 @@ def is_right(run: Run, name: str) -> bool:
 
 @pytest.mark.exercise("5.6", points=1)
 def test_how_many(lab):
-    """One broken zone, two, and a broken cache besides: at least as many faults are found."""
-    apart = ("counter_of_dma", "counter_drifts", "cache_counts_objects")
+    """One broken zone, two, and a broken cache besides; three broken lists of a zone; three broken
+    slabs: at least as many faults are found."""
     with memory_code(lab, AUDIT, PLAIN) as run:
         run.call("begin_audit")
-        for most in (1, 2, 3):
-            for name in apart[: most - 1]:
-                run.call(f"spoil_{name}")
-            found = audit_after(run, apart[most - 1])
-            assert found >= most, f"{most} contradictions, and memory_audit returns {found}"
+        for apart in (
+            ("counter_of_dma", "counter_drifts", "cache_counts_objects"),
+            ("in_no_list", "largest_in_no_list", "counter_drifts"),
+            ("bit_is_lost", "slab_count_alone", "bit_too_many"),
+        ):
+            for most in (1, 2, 3):
+                for name in apart[: most - 1]:
+                    run.call(f"spoil_{name}")
+                found = audit_after(run, apart[most - 1])
+                what = f"{most} contradictions, {', '.join(apart[:most])}"
+                assert found >= most, f"{what}, and memory_audit returns {found}"
 
 
 @pytest.mark.exercise("5.6", points=3)
@@ -139,3 +152,9 @@ def test_it_only_looks(lab):
             "it finds something in sound structures, allocates, frees or switches tasks"
         )
         assert run.call("sum_of_all") == before, "the auditor has changed what it looks at"
+        for name in REPAIRED:
+            run.call(f"spoil_{name}")
+            before = run.call("sum_of_all")
+            assert run.call("memory_audit") > 0, f"not found: {name}"
+            assert run.call("sum_of_all") == before, f"the auditor repairs what it finds: {name}"
+            run.call("put_back")

@@ -171,6 +171,13 @@ def test_smallest_and_last_first(lab):
             run.give(NORMAL, frame)
         if run.take(NORMAL, 0) != at + 135:
             fail("the block that was given back last is not taken first")
+        run.begin()
+        run.give_range(NORMAL, at, 64)
+        frames = [run.take(NORMAL, 2) for _ in range(16)]
+        for frame in (frames[0], frames[2], frames[3], frames[8], frames[9]):
+            run.give(NORMAL, frame)
+        if run.take(NORMAL, 3) != frames[8]:
+            fail("the block that became one last is not taken first")
 
 
 @pytest.mark.exercise("5.2", points=2)
@@ -194,6 +201,25 @@ def test_any_range(lab):
         run.give_range(NORMAL, DMA_END + 1, FRAMES - DMA_END - 2)
         expected = largest_blocks(range(DMA_END + 1, FRAMES - 1))
         require_blocks(run, NORMAL, expected, "without the first and the last page")
+
+
+@pytest.mark.exercise("5.2", points=1)
+def test_freed_in_its_zone(lab):
+    """page_free: the block goes back to its own zone, at either side of the border, and merges
+    there."""
+    with outside(lab, Zones) as run:
+        run.begin()
+        free = {DMA: (DMA_END - 16, 16), NORMAL: (DMA_END, 16)}
+        for zone, (first, count) in free.items():
+            run.give_range(zone, first, count)
+        for order in (0, 1, 4):
+            for zone, (first, _) in free.items():
+                run.free_page(address_of(run.take(zone, order)), order)
+                for each, (frame, count) in free.items():
+                    when = f"after page_free of order {order} at frame {first}"
+                    require_blocks(run, each, [(frame, 4)], when)
+                    if run.free(each) != count:
+                        fail(f"{when}: a zone says {run.free(each)} free pages, not {count}")
 
 
 NO_MEMORY = "is not memory"

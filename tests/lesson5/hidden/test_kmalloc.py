@@ -22,7 +22,7 @@ from tests.lesson5.objects import (
     checked,
 )
 from tests.lesson5.slabs import LINK, SIZE
-from tests.lesson5.support import PAGE, outside
+from tests.lesson5.support import INTERRUPTS, PAGE, outside
 
 CLASSES = (16, 32, 48, 64, 96, 128, 192, 256, 336, 496, 672, 1008, 1344, 2016)
 KMALLOC_LARGEST = (4 << 20) - 64
@@ -364,6 +364,32 @@ def test_lists_without_interrupts(lab):
         run.fail_request(100)
         kmalloc, kfree = run.kernel.word("kmalloc"), run.kernel.word("kfree")
         run.require_undisturbed([(kmalloc, 8), (kfree, None)], watched)
+
+
+@pytest.mark.exercise("5.5", points=1, once=True)
+def test_whole_at_any_time(lab):
+    """An interrupt that checks all objects while one is allocated or freed: what is in the list is
+    whole by then."""
+    with checked(lab) as run:
+
+        def look(now: dict[str, int]) -> None:
+            if now["eflags"] & INTERRUPTS:
+                for guard in run.live():
+                    require_whole(run, guard)
+
+        _, address = run.kernel.cost(run.kernel.word("kmalloc"), 8, enabled=1, each=look)
+        assert address, "kmalloc(8) is refused"
+        run.kernel.cost(run.kernel.word("kfree"), address, enabled=1, each=look)
+
+
+def require_whole(run: Objects, guard: int) -> None:
+    """Both red zones of an object are whole, and so is the poison of one that says who freed it."""
+    size, _, freer, _ = run.kernel.words(guard + 8, 4)
+    data = run.guest.data(guard + GUARD - RED, size + 2 * RED)
+    where = "of an object that an interrupt would find"
+    assert data[:RED] == data[-RED:] == b"\xbb" * RED, f"the red zones {where} are not written yet"
+    body = data[RED:-RED]
+    assert not freer or body == b"\x6b" * size, f"the poison {where} is not written yet"
 
 
 @pytest.mark.exercise("5.5", points=1)

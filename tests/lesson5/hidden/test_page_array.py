@@ -49,7 +49,8 @@ def require_all(run: Arrays, ranges: Sequence[Range], with_array: bool = True) -
 
 @pytest.mark.exercise("5.1", points=3)
 def test_parts_of_frames(lab):
-    """Ranges that begin or end within a frame: that frame is not free."""
+    """Ranges that begin or end within a frame: that frame is not free. A range of one frame has
+    one."""
     cases = [
         [Range(MIB, 9 * MIB + cut), Range(11 * MIB + begin, 2 * MIB + end)]
         for cut in (0, 1, PAGE - 1)
@@ -57,7 +58,8 @@ def test_parts_of_frames(lab):
     ]
     with outside(lab, Arrays) as run:
         for case in cases:
-            require_all(run, [*case, Range(20 * MIB + 5, 4000), Range(21 * MIB - 9, PAGE)], False)
+            small = [Range(20 * MIB + 5, 4000), Range(21 * MIB - 9, PAGE), Range(22 * MIB, PAGE)]
+            require_all(run, [*case, *small], False)
 
 
 @pytest.mark.exercise("5.1", points=2)

@@ -11,6 +11,7 @@ from tests.lesson5.slabs import (
     CACHE_BYTES,
     CONSTRUCTED,
     HANDED_OUT,
+    MAGAZINE,
     OBJECTS,
     OWNER,
     SLAB_BYTES,
@@ -231,6 +232,8 @@ def test_misuse(lab):
             said = run.panic_of_give(0, address)
             assert "test-a" in said, f"{what}: slab_free says {said!r}"
         assert "test-b" in run.panic_of_give(1, first)
+        run.give(1, other)
+        assert "test-b" in run.panic_of_give(1, other), "the last object of a slab, freed twice"
         run.make_cache(1, 40, 4)
         twin = run.take(1)
         assert "test-a" in run.panic_of_give(0, twin), "an object of another cache of this size"
@@ -300,8 +303,11 @@ def test_caches(lab):
     in order."""
     with outside(lab, Slabs, START) as run:
         assert run.begin() == 1, "after slab_initialize there is not one cache"
+        page = run.kernel.call("page_alloc", 0)
+        run.kernel.call("page_free", page, 0)  # the next page that is handed out is full of junk
         for number in (0, 1):
             assert run.make_cache(number, 64, 64) > 0
+            assert run.of(number, MAGAZINE) == 0, "a cache that is not kmalloc's has a magazine"
         names = [text(run, run.kernel.word(cache)) for cache in run.every_cache()]
         homes = [int(run.slab_of(cache) > 0) for cache in run.every_cache()]
     assert names[1:] == ["test-a", "test-b"], f"the caches are {names}"

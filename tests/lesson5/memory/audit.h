@@ -60,8 +60,8 @@ static void poke_append(struct list *head, struct list *link)
 	poke_link(&head->previous, link);
 }
 
-/* Handed out: a block of order 2, and another of order 1. */
-static struct page *block_2, *block_1;
+/* Handed out: a block of order 2, others of order 1 and 0. */
+static struct page *block_2, *block_1, *block_0;
 /* Free pages of order 0, in this order at the front of their list. */
 static struct page *free_0[3];
 static struct zone *zone;
@@ -85,6 +85,7 @@ static void begin_pages(void)
 		page_free(pages[i], 0);
 	block_2 = page_at(page_alloc(2));
 	block_1 = page_at(page_alloc(1));
+	block_0 = page_at(pages[0]);
 	struct list *link = list_of(0)->next;
 
 	for (unsigned i = 0; i < 3; i++, link = link->next)

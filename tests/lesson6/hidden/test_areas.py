@@ -53,7 +53,7 @@ HEAP = 0x08050000
 MOST_SEARCH, MOST_CHANGE = 500, 6000  # instructions, among so many areas
 AREAS = 600
 HEAP_END, SIZE = 16, 20  # of heap_end and size in struct space
-LOCKED = 64  # AREA_LOCKED
+LOCKED, PINNED = 64, 256  # AREA_LOCKED, AREA_PINNED
 
 
 @pytest.mark.exercise("6.2", points=6, once=True)
@@ -96,8 +96,8 @@ def test_both_neighbours(lab):
 
 @pytest.mark.exercise("6.2", points=1, once=True)
 def test_copied_areas(lab):
-    """AREA_COPIED and AREA_LOCKED: they do not prevent a merge, and survive insertion, protection
-    and cuts."""
+    """AREA_COPIED, AREA_LOCKED and AREA_PINNED: they survive insertion, protection and cuts, and
+    the first does not prevent a merge."""
     with area_code(lab) as run:
         for below, above in ((COPIED, 0), (0, COPIED), (COPIED, COPIED)):
             for middle in (0, COPIED):
@@ -119,6 +119,10 @@ def test_copied_areas(lab):
         run.call("area_protect", space, BASE + 10 * PAGE, BASE + 12 * PAGE, 0)
         parts = [(10, 12, SHARED | LOCKED), (12, 14, 1 | SHARED | LOCKED)]
         require_form(run, space, "areas that can never be written to", parts)
+        put(run, space, 20, 24, 3 | PINNED)
+        run.call("area_protect", space, BASE + 20 * PAGE, BASE + 22 * PAGE, 1)
+        parts += [(20, 22, 1 | PINNED), (22, 24, 3 | PINNED)]
+        require_form(run, space, "areas that are to stay in memory", parts)
 
 
 def require_form(
@@ -478,12 +482,12 @@ def test_heap_without_memory(lab):
             run.fails_in = number
             found = run.call("space_set_break", space, HEAP + 2 * PAGE)
             run.fails_in = 0
-            expect(
-                "space_set_break without memory returns" if number else "and later", found, wanted
-            )
+            what = "space_set_break without memory returns" if number else "and later"
+            expect(what, found, wanted)
         run.call("space_set_break", space, HEAP + 3 * PAGE)
         run.put_area(space, HEAP + 3 * PAGE, HEAP + 5 * PAGE, 3, 0, 0)
-        small = HEAP + PAGE + 7
+        small, kept = HEAP + PAGE + 7, HEAP + 2 * PAGE - 4
+        run.write_pages(kept, 1, 0x5A5A5A5A)
         for number, wanted in ((1, HEAP + 3 * PAGE), (0, small)):
             run.fails_in = number
             found = run.call("space_set_break", space, small)
@@ -492,3 +496,4 @@ def test_heap_without_memory(lab):
             expect(f"space_set_break to less, {words}, returns", hex(found), hex(wanted))
             end = run.guest.read_word(space + HEAP_END)
             expect(f"heap_end, {words}", hex(end), hex(wanted))
+            expect(f"a word above the new end, {words}", run.load(kept) or 0, 0x5A5A5A5A * number)

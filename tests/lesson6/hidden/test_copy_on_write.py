@@ -105,6 +105,21 @@ def test_another_task_changes_the_area(lab):
             expect(f"{what}: references of its page", references, 1)
 
 
+@pytest.mark.exercise("6.4", points=1, once=True)
+def test_object_without_its_page(lab):
+    """A write to a shared page that its object no longer has: -EIO or -ENOMEM, as the object says,
+    and the entry is as it was."""
+    with outside(lab, Faults, START) as run:
+        for no_memory, index in ((False, 7), (True, 8)):
+            space, at = run.begin(with_peek=False), BASE + (5 + index) * PAGE
+            run.put(space, 10, 20, WRITABLE | SHARED, of=1, index=5)
+            require_fault(run, space, at, write=False)
+            before = entries(run, space)
+            run.lose_page(index, no_memory)
+            require_fault(run, space, at, True, "-ENOMEM" if no_memory else "-EIO")
+            expect("entries after that", entries(run, space), before)
+
+
 @pytest.mark.exercise("6.4", points=2, gate=True, once=True)
 def test_three_generations(lab):
     """Three generations that end in every order: the last one has its page alone."""
@@ -257,7 +272,8 @@ def test_fork_without_memory(lab):
 
 @pytest.mark.exercise("6.4", points=1, once=True)
 def test_areas_without_memory(lab):
-    """Copying areas when an allocation fails, many times: no object is leaked."""
+    """Copying areas when an allocation fails, many times: no object is leaked, and a child that is
+    made has all areas."""
     with spaces(lab) as world:
         world.call("kmalloc_debug_enable")  # each object is an allocation that may fail
         filled(world, 2)
@@ -267,6 +283,9 @@ def test_areas_without_memory(lab):
         for round_ in range(60):
             world.fail(2 + round_ % 6)
             if world.fork(PARENT, CHILD):
+                world.fail(0)
+                sizes = world.play([(SIZES, PARENT), (SIZES, CHILD)])
+                assert sizes[0] == sizes[1], f"pages and bytes, and a child's: {sizes}"
                 world.end(CHILD)
             world.fail(0)
             world.used()  # no page is kept for the next tables
@@ -360,6 +379,8 @@ def test_heap_and_sizes(lab):
         world.set_break(PARENT, BASE + 10, start=BASE)
         assert world.write(PARENT, BASE, 3)
         assert world.fork(PARENT, CHILD)
+        end = world.set_break(CHILD, 0)
+        assert end == BASE + 10, f"the child's heap ends at byte {end - BASE}, its parent's at 10"
         sizes = world.play([(SIZES, PARENT), (SIZES, CHILD)])
         assert sizes[0] == sizes[1], f"pages and bytes: the parent {sizes[0]}, the child {sizes[1]}"
         assert not world.entry(CHILD, BASE).has(ACCESSED), "the child has not used it yet"

@@ -10,6 +10,7 @@ from tests.lesson5.support import outside
 from tests.lesson6.faults import (
     AROUND,
     BASE,
+    OBJECT_PAGES,
     Faults,
     fault,
     in_words,
@@ -81,9 +82,8 @@ def test_how_far_a_stack_grows(lab, write):
             expect(f"{in_words(address, write)}{above}, returns", result, expected)
             grown = min(address & -PAGE, FIRST) if expected == "0" else FIRST
             begins = areas_of(run, space)[-1].start
-            expect(
-                f"the stack begins, after {in_words(address, write)}, at", hex(begins), hex(grown)
-            )
+            what = f"the stack begins, after {in_words(address, write)}, at"
+            expect(what, hex(begins), hex(grown))
             seen = require_sound_tables(run, space, "after a fault below the stack")
             wanted = [address & -PAGE] if expected == "0" else []
             expect("entries after that", list(seen), wanted)
@@ -174,7 +174,11 @@ def test_must_not_sleep(lab):
         kept = entries(run, space)
         require_fault(run, space, BASE, write=True, may_sleep=False)
         require_fault(run, space, BASE + PAGE, write=False, may_sleep=False)
+        require_fault(run, space, BASE + 20 * PAGE, write=True)
+        run.call("area_protect", space, BASE + 20 * PAGE, BASE + 21 * PAGE, 1)
+        run.call("area_protect", space, BASE + 20 * PAGE, BASE + 21 * PAGE, 3)
         run.asked.clear()
+        require_fault(run, space, BASE + 20 * PAGE, write=True, may_sleep=False)
         for page in (12, 32):
             for write in (False, True):
                 require_fault(run, space, BASE + page * PAGE, write, "-EAGAIN", may_sleep=False)
@@ -182,7 +186,7 @@ def test_must_not_sleep(lab):
         require_fault(run, space, BASE + 50 * PAGE, True, "-EFAULT", may_sleep=False)
         expect("times the object was asked", len(run.asked), 0)
         seen = require_sound_tables(run, space, "after faults that must not sleep")
-        expect("entries after that", sorted(seen), sorted([BASE, BASE + PAGE, *kept]))
+        expect("entries after that", {*seen}, {BASE, BASE + PAGE, BASE + 20 * PAGE, *kept})
         same = all(seen[at] == entry for at, entry in kept.items())
         expect("an entry that can be read only is as it was", same, True)
 
@@ -206,6 +210,7 @@ def test_what_the_object_is_asked(lab, write):
             expect(f"the object is asked for page, of page {page},", asked, index)
             expect("the object hears of a write to its page", bool(written), write and shared)
             expect(f"{in_words(address, write)} returns", name, "0" if index < 40 else "-EIO")
+            expect("references of the object, of two areas, after that", run.references, 2)
             if index >= 40:
                 continue
             seen = require_sound_tables(run, space, "after a fault")[address & -PAGE]
@@ -263,6 +268,7 @@ def test_another_task_changes_the_areas(lab, flags, write):
         ("unmaps the area", (0, 0, 0), "-EFAULT"),
         ("maps zeros there", (flags, 0, 5), "0"),
         ("maps other pages of the object there", (flags, 1, 9), "0"),
+        ("maps the same, shared or no longer shared", (flags ^ SHARED, 1, 5), "0"),
         ("forbids all access", (flags & ~3, 1, 5) if flags & ~3 else (64, 1, 5), "-EACCES"),
     ]
     with outside(lab, Faults, START) as run:
@@ -305,9 +311,8 @@ def test_the_same_is_mapped_again(lab, write):
             expect(f"entries of other pages {when}", [each for each in seen if each != at], [])
             its = page_of_object(run, 7)
             shown = sum(frame_of(entry) == its for entry in seen.values())
-            expect(
-                f"references of the object's page {when}", page_at(run, its).references, 1 + shown
-            )
+            references = page_at(run, its).references
+            expect(f"references of the object's page {when}", references, 1 + shown)
             run.call("pte_of", space, at + LARGE_PAGE, 1)
             expect(f"entries in a table that is new, {when}", entries(run, space), seen)
             require_fault(run, space, at, write)
@@ -332,7 +337,8 @@ def test_error_of_an_area_that_is_gone(lab):
 
 @pytest.mark.exercise("6.3", points=2, once=True)
 def test_no_memory(lab):
-    """The n-th page cannot be allocated: -ENOMEM, nothing is mapped, and nothing is leaked."""
+    """The n-th page cannot be allocated: -ENOMEM, nothing is mapped, and nothing is leaked. A
+    kernel that shows the neighbours first asks for the table twice, and may get it then."""
     with outside(lab, Faults, START) as run:
         for flags, of, write in ((3, 0, False), (3, 0, True), (3, 1, False), (3, 1, True)):
             for number in (1, 2):
@@ -345,7 +351,7 @@ def test_no_memory(lab):
                 of_what = "an object" if of else "zeros"
                 what = f"{in_words(BASE + 9 * PAGE, write)}, of {of_what}, without page {number},"
                 seen = require_sound_tables(run, space, "after that")
-                needed = 1 + write
+                needed = 0 if of and not write and seen else 1 + write
                 expect(f"{what} returns", result, "-ENOMEM" if number <= needed else "0")
                 expect(f"is there an entry after {what}", bool(seen), number > needed)
                 clear(run, space)
@@ -389,16 +395,16 @@ def test_around(lab):
             (3, 12, 2, 7),
             (15, 33, 0, 15),
             (15, 33, 0, 32),
+            (30, 60, 20, 31),
             (30, 60, 20, 41),
             (1020, 1030, 0, 1023),
             (1020, 1030, 0, 1024),
         ):
-            for flags in (1, 3, 3 | SHARED):
+            for flags in (1, 3, 3 | SHARED, 4):
                 seen = around(run, first, end, index, page, flags)
-                if len(seen) > AROUND:
-                    fail(f"{len(seen)} entries after one page was read: at most {AROUND}")
-        if len(around(run, 0, 32, 0, 20)) < AROUND // 2:
-            fail("all of an object is in memory: neighbours of a page that is read are to be shown")
+                low, most = page & -AROUND, first + OBJECT_PAGES - index
+                wanted = range(max(first, low), min(end, low + AROUND, most))
+                expect(f"page {page} was read: entries", [*seen], [BASE + n * PAGE for n in wanted])
 
 
 @pytest.mark.exercise("6.3", points=1, once=True)
@@ -411,6 +417,9 @@ def test_around_is_chosen(lab):
             if not max(1, most // 2) <= found <= most:
                 fail(f"fault_around_bytes of {pages} pages: {found} entries, of at most {most}")
         run.kernel.set_word("fault_around_bytes", AROUND * PAGE)
+        run.peeks_at_most = 3
+        found = len(around(run, 0, 40, 0, 20))
+        expect("entries where the object gives three pages at a time", found, AROUND)
         space = run.begin(with_peek=False)
         run.put(space, 0, 30, 1, of=1)
         require_fault(run, space, BASE + 9 * PAGE, write=False)
@@ -419,12 +428,6 @@ def test_around_is_chosen(lab):
         run.put(space, 0, 30, 3 | SHARED, of=1)
         require_fault(run, space, BASE + 9 * PAGE, write=True)
         expect("entries for a page that is written to", pages_of(run, space), 1)
-        run.peeks_at_most = 3
-        space = run.begin()
-        run.put(space, 0, 40, 1, of=1)
-        require_fault(run, space, BASE + 20 * PAGE, write=False)
-        if (found := pages_of(run, space)) < AROUND // 2:
-            fail(f"an object that gives three pages at a time is asked again: {found} entries")
 
 
 @pytest.mark.exercise("6.3", points=2, once=True)

@@ -127,6 +127,11 @@ def test_cut_and_grown_while_it_is_read(lab):
         world.unpin()
         assert world.read(A, BASE + PAGE) == 22, "the page of before the cut is in the tree"
         assert world.read(A, BASE) == 11
+        world.event(FILE, CUT_AND_GROWN, 2, 33, times=4)
+        assert world.page(FILE, 2)[0] == 0, "the file is cut and grown, again and again"
+        assert not world.waits(FILE), "a page is read again each time"
+        assert world.word_in_cache(FILE, 2) == 33
+        world.unpin()
         finish(world, before, A)
 
 
@@ -152,6 +157,10 @@ def test_file_that_cannot_be_read(lab):
             world.unpin()
         assert world.page(FILE, 2)[0] == 0
         world.unpin()
+        world.lengthen(FILE, 2)  # and no page is cut: page 2 is still in memory
+        assert world.page(FILE, 2)[0] == 0, "a page that is in memory"
+        world.unpin()
+        world.lengthen(FILE, 3)
         reads = world.counts(FILE)[0]
         assert world.page(FILE, 3)[0] == -EIO, "a page beyond the end"
         assert world.page(FILE, 1 << 19)[0] == -EIO, "a page far beyond the end"
@@ -277,6 +286,19 @@ def test_range_of_a_write_back(lab):
         assert [world.in_file(FILE, index) for index in range(8)] == [
             *(10, 11, 22, 23, 24, 15, 16, 27)
         ]
+
+
+@pytest.mark.exercise("6.5", points=1, once=True)
+def test_many_dirty_pages(lab):
+    """A write-back of many pages: each is written once, in one call."""
+    many = 60
+    with spaces(lab) as world:
+        world.cache(FILE, [*range(many)])
+        for index in range(many):
+            assert world.page(FILE, index, write=1)[0] == 0
+            world.unpin()
+        assert world.sync(FILE, 0, many) == 0
+        assert sorted(world.written(FILE)) == [*range(many)], "pages that were written"
 
 
 @pytest.mark.exercise("6.5", points=1, gate=True, once=True)
