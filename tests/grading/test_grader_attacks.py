@@ -154,6 +154,15 @@ def test_host_programs_take_no_bytecode(tmp_path):
         said_by(small_tree(tmp_path, BYTECODE + "int student(void) { return 7; }\n"))
 
 
+@pytest.mark.parametrize("word", ["no_sanitize", "__no_sanitize__", "no_##sanitize"])
+def test_host_programs_are_watched(tmp_path, word):
+    """A function that the sanitizer must not look at, however its attribute is written."""
+    macro = f"#define QUIET(no_) {word}\n" if "#" in word else f"#define QUIET(_) {word}\n"
+    code = '__attribute__((QUIET(no_)("address"))) int student(void) { return 7; }\n'
+    with pytest.raises(BuildFailure, match=r"student\.c turns the sanitizer off"):
+        said_by(small_tree(tmp_path, macro + code))
+
+
 def test_linking_uses_no_plugin(tmp_path):
     """Bytecode that came all the way to the linker would stay what it is: data."""
     lab = small_tree(tmp_path, BYTECODE + "int student(void) { return 7; }\n")

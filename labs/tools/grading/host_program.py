@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import re
 import subprocess
 import tempfile
 import time
@@ -32,6 +33,8 @@ TRAP = ("-fsanitize=undefined", "-fsanitize-undefined-trap-on-error", "-static")
 # The kernel's functions get other names than the C library's, and so must not become builtins.
 AS_KERNEL = ("-fno-builtin", "-include", "tests/host/rename.h")
 NO_PLUGIN = ("-fno-use-linker-plugin",)
+UNWATCHED = re.compile(rb"\w*no_(?:sanitize|address_safety_analysis)\w*")
+MOST_TEXT = 8 << 20  # bytes that the preprocessor may make of a file
 KEPT = ROOT / "build/host-objects/own"
 
 # Debian's compiler for the i386 brings a C library, which is where no program looks for it.
@@ -103,10 +106,31 @@ def object_of(root: Path, source: str, boxed: bool) -> bytes:
         run_tool([*command, "-I.", *AS_KERNEL, "-c", source, "-o", target], root, boxed)
         if not is_plain_file(root, target):
             raise BuildFailure(f"{target} is not a file")
+        require_watched(root, source, boxed)
         data = (root / target).read_bytes()
     if problem := object_problem(data) if is_32_bits() else "":
         raise BuildFailure(f"it does not build: {source}: {problem}")
     return data
+
+
+def require_watched(root: Path, source: str, boxed: bool) -> None:
+    """Raises BuildFailure for a file that turns the sanitizer off for some of its functions: its
+    reads and writes outside of objects would not be seen. Macros are expanded before."""
+    target = f"build/host-objects/{source}.i"
+    command, _ = compiler()
+    run_tool([*command, "-I.", *AS_KERNEL, "-E", source, "-o", target], root, boxed)
+    if not is_plain_file(root, target):
+        raise BuildFailure(f"{target} is not a file")
+    with (root / target).open("rb") as stream:
+        text = stream.read(MOST_TEXT + 1)
+    if len(text) > MOST_TEXT:
+        most = MOST_TEXT >> 20
+        raise BuildFailure(
+            f"it does not build: {source} has more than {most} MiB with what it includes"
+        )
+    if found := UNWATCHED.search(text):
+        word = found[0].decode()
+        raise BuildFailure(f"it does not build: {source} turns the sanitizer off ({word})")
 
 
 def is_own(root: Path, source: str) -> bool:
