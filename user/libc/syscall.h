@@ -16,7 +16,7 @@
    2. It cannot see that a call reads and writes memory: tell it.
    3. _syscall6: the sixth argument goes into ebp, and the compiler may use that as its frame
    pointer. No constraint names it: preserve it yourself. Afterwards all registers but eax are as
-   before.
+   before. A signal's handler may make a call in the middle of this one: no static variable.
    4. result_of: what a C function gives its caller. -4095 to -1 are errors: errno gets the
    positive number, and the result is -1. Every other result stays as it is, and so does errno. */
 /* SOLUTION 3.2 { */

@@ -46,7 +46,17 @@ def test_entries_of_any_size(lab):
     """Entries of 20 bytes, 24 or more: each entry's own size leads to the next one."""
     random = Random(lab.seed)
     with stopped(lab, "kmain") as guest:
-        for extras in ([0], [4], [4, 0, 20, 0], [8, 8, 8], [3, 0, 1], [1, 0], [2, 0], [3, 0]):
+        for extras in (
+            [0],
+            [4],
+            [4, 0, 20, 0],
+            [8, 8, 8],
+            [3, 0, 1],
+            [1, 0],
+            [2, 0],
+            [3, 0],
+            [700, 0],
+        ):
             ranges = random_ranges(random, len(extras))
             entries = [Entry(r, extra) for r, extra in zip(ranges, extras, strict=True)]
             assert tell(guest, entries) != "panic"

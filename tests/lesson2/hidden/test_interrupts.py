@@ -15,6 +15,7 @@ import pytest
 from tests.lesson2.support import (
     DIRECTION,
     DOUBLE_FAULT_TASK,
+    FRAME,
     INTERRUPTS,
     KERNEL_CODE,
     KERNEL_DATA,
@@ -105,6 +106,8 @@ class Traps:
         )
         assert frame["eip"] == home, f"{what}: eip is {frame['eip']:#x}, not {home:#x}"
         assert frame["cs"] & 0xFFFF == KERNEL_CODE, f"{what}: cs is {frame['cs']:#x}"
+        pusha = address + 4 * FRAME.index("gs")
+        assert frame["esp"] == pusha, f"{what}: ESP is {frame['esp']:#x}; PUSHA saves {pusha:#x}"
         return address
 
     def check_handler(self, vector: int) -> None:

@@ -14,7 +14,7 @@ from tests.lesson2.support import KERNEL_BASE, SCRATCH, run_recorded, stopped_at
 ENTRIES, LARGE_PAGE = 1024, 4 << 20
 FIRST, MAPPED = KERNEL_BASE // LARGE_PAGE, 224  # 896 MiB
 FLAGS = 0x083  # present, writable, 4 MiB; ring 0
-ACCESSED, DIRTY = 0x20, 0x40
+PRESENT, ACCESSED, DIRTY = 0x01, 0x20, 0x40
 NUMERIC_ERROR, WRITE_PROTECT, ALIGNMENT, PAGING = 1 << 5, 1 << 16, 1 << 18, 1 << 31
 DEBUGGING, PAGE_SIZE, FXSAVE = 1 << 3, 1 << 4, 1 << 9  # of CR4
 PAGE_FAULT = 14
@@ -138,9 +138,11 @@ def test_its_own_translation_is_flushed(lab):
     forgets all large pages with either, so that QEMU alone would not show a wrong one."""
     with stopped_at(lab, "paging_is_on") as machine:
         end, entry = machine.address("higher_half"), machine.address("kernel_page_directory")
+        first = machine.read_word(entry) & ~(ACCESSED | DIRTY)
+        assert first == FLAGS, f"entry 0 was {first:#x}, not {FLAGS:#x}"
         flushes, steps = [], 0
         while (now := machine.registers())["eip"] != end and steps < STEPS:
-            gone = machine.read_word(entry) == 0
+            gone = not machine.read_word(entry) & PRESENT
             flushes += [flushed(machine.read(now["eip"], 8), now)] if gone else []
             machine.step()
             steps += 1

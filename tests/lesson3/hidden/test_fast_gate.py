@@ -135,7 +135,7 @@ def test_what_the_call_sees(lab):
     flags and segments, and interrupts are enabled."""
     seeded = random.Random(lab.seed)
     values = {name: seeded.getrandbits(32) for name in ARGUMENTS}
-    number = seeded.randrange(400, 500)
+    number = seeded.getrandbits(32) | 1 << 31
     flags = INTERRUPTS | DIRECTION | NESTED | 2
     with ring3(lab) as caller:
         chosen = {"ds": caller.moved_segment(), "es": 0, "fs": USER_DATA, "gs": 0}
@@ -199,16 +199,19 @@ def test_bad_stack_pointer(lab):
     """EBP in the kernel, across its start, or unmapped: EFAULT, and no call is made."""
     places = (0, 4, 0x60000000, SPACE_END, SPACE_END - 3, KERNEL_BASE - 3, KERNEL_BASE - 1)
     places += (KERNEL_BASE, SCRATCH, 0xFFFFFFFC, 0xFFFFFFFF, 0x80000000)
+    seeded = random.Random(lab.seed)
     with ring3(lab) as caller:
         home = place_of_return(caller)
         caller.guest.write(SCRATCH, b"\x5a" * 64)
         for place in places:
-            caller.prepare(GETPID, (), eip=FAST, ebp=place)
+            kept = {name: seeded.getrandbits(32) for name in ("ebx", "esi", "edi")}
+            caller.prepare(GETPID, (), eip=FAST, ebp=place, **kept)
             reached = caller.guest.run_to("syscall_dispatch", home)
             assert reached == home, f"EBP {place:#x} is believed, and the call is made"
             after = caller.guest.registers()
             assert signed(after["eax"]) == -EFAULT, f"EBP {place:#x}: {signed(after['eax'])}"
             assert after["esp"] == place
+            assert {name: after[name] for name in kept} == kept, f"EBP {place:#x}: other registers"
             assert after["eflags"] & INTERRUPTS
         caller.prepare(GETPID, (), eip=FAST, ebp=KERNEL_BASE)
         work = caller.guest.address("trap_return_work")

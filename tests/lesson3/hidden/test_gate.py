@@ -14,6 +14,7 @@ from tests.lesson3.support import (
     ARGUMENTS,
     DATA,
     DIRECTION,
+    EFAULT,
     ENOSYS,
     FRAME,
     GATE,
@@ -112,7 +113,8 @@ def test_any_number(lab):
 
 @pytest.mark.exercise("3.1", points=1)
 def test_numbers_beyond_the_table(lab):
-    """Numbers beyond the table: memory after its last word is not used as a call."""
+    """Numbers beyond the table: memory after its last word is not used as a call, and its last
+    word is."""
     with ring3(lab) as caller, caller.in_kernel() as guest:
         (table,) = (
             each
@@ -120,13 +122,16 @@ def test_numbers_beyond_the_table(lab):
             if (each.name, each.size) == ("calls", 4 * LIMIT)
         )
         assert guest.call("syscall_find", GETPID) != 0
-        for number in (LIMIT, LIMIT + 1, (1 << 32) - 1):
+        for number in (LIMIT - 1, LIMIT, LIMIT + 1, (1 << 32) - 1):
             place = table.address + 4 * number & 0xFFFFFFFF
             word = guest.read_word(place)
             guest.write(place, struct.pack("<I", DATA))
             found = guest.call("syscall_find", number)
             guest.write(place, struct.pack("<I", word))
-            assert found == 0, f"syscall_find({number}) takes a word outside its table"
+            if number < LIMIT:
+                assert found == DATA, f"syscall_find({number}) does not look into its table"
+            else:
+                assert found == 0, f"syscall_find({number}) takes a word outside its table"
 
 
 @pytest.mark.exercise("3.1", points=2, gate=True)
@@ -266,8 +271,10 @@ def test_tracing(lab):
         guest.write(guest.address("syscall_trace_on"), b"\1")
         reached = guest.run_to("syscall_trace_end", AFTER_GATE)
         assert reached == AFTER_GATE, "a record is ended that was not begun"
-        for number, expected in ((GETPID, 1), (450, -ENOSYS & 0xFFFFFFFF)):
-            frame = caller.stop_in_call(number)
+        cases = [(GETPID, 1), (UNAME, -EFAULT & 0xFFFFFFFF)]
+        cases += [(number, -ENOSYS & 0xFFFFFFFF) for number in (450, GETPID + LIMIT)]
+        for number, expected in cases:
+            frame = caller.stop_in_call(number, 4)  # no address for a result
             call = guest.call("syscall_find", number)
             reached = guest.run_to("syscall_trace_begin", AFTER_GATE)
             assert reached != AFTER_GATE, f"tracing is on, and call {number} has no record"
@@ -284,6 +291,7 @@ def test_tracing(lab):
         caller.stop_in_call(UNAME, DATA)
         guest.run_to("copy_to_user")
         guest.write(guest.address("syscall_trace_on"), b"\0")
-        reached = guest.run_to("syscall_trace_end", AFTER_GATE)
+        reached = guest.run_to("syscall_trace_end", "copy_to_user", AFTER_GATE)
+        assert reached != "copy_to_user", "tracing is on, and the call runs twice"
         assert reached != AFTER_GATE, "a record that was begun is not ended"
         caller.back()

@@ -28,6 +28,7 @@ from tests.lesson3.executables import (
     Segment,
     question,
 )
+from tests.lesson3.strings import ARRAY, MEMORY_END, STRINGS, ask, at, words
 from tests.lesson3.support import (
     AFTER_GATE,
     BRK,
@@ -115,27 +116,7 @@ def test_kernel_survives_bad_programs(lab):
 # ---- arguments --------------------------------------------------------------------------------
 
 TEXTS = 131072
-ARRAY, STRINGS, MEMORY_END = 0x08001000, 0x08010000, 0x08040000
 SOUND = 0x08008000  # where strings are that can be had
-
-
-def at(address: int, data: bytes) -> str:
-    """Puts bytes into the program's memory: a line for the program."""
-    return f"at {address:x} {len(data):x} {data.hex()}"
-
-
-def words(*values: int) -> bytes:
-    """An array in the program's memory."""
-    return struct.pack(f"<{len(values)}I", *values)
-
-
-def ask(lab: Lab, lines: list[str]) -> list[list[str]]:
-    """What tests/lesson3/hidden/exec_strings.c answers, in words."""
-    driver = HERE / "hidden" / "exec_strings.c"
-    program = lab.host(
-        ["kernel/process/exec_strings.c", "kernel/lib/string.c"], [driver], "exec_strings"
-    )
-    return [each.split() for each in answers(lab, program, lines, "kernel/process/exec_strings.c")]
 
 
 @pytest.mark.exercise("3.6", points=3, host=True, gate=True)
@@ -150,11 +131,13 @@ def test_arguments(lab):
         strings += text + b"\0"
     lines = [at(STRINGS, strings), at(ARRAY, words(*places, 0, places[2], 0)), "kernel first"]
     lines += [f"add {ARRAY:x} {ARRAY + 24:x}", "new", "add 0 0", "new", f"add {ARRAY:x} 0"]
+    lines += ["new", f"add {ARRAY + 20:x} {ARRAY + 20:x}"]  # arrays of a null pointer alone
     whole = b"first\0" + strings + texts[2] + b"\0"
     found = ask(lab, lines)
     assert found[0] == ["0", "6", "1", str(len(whole)), whole.hex() + "."]
     assert found[1] == ["0", "0", "0", "0", "."]
     assert found[2] == ["0", "5", "0", str(len(strings)), strings.hex() + "."]
+    assert found[3] == found[1]
 
 
 @pytest.mark.exercise("3.6", points=1, host=True)
@@ -207,8 +190,8 @@ def word(chance: random.Random) -> bytes:
 
 
 def with_sound_ones(lines: list[str], chance: random.Random) -> tuple[list[str], list[bytes]]:
-    """Now and then an array of one string comes between these. Returns the lines, and for each
-    answer that string; an empty one for those that were there."""
+    """Now and then an array of one string, at any address, comes between these. Returns the lines,
+    and for each answer that string; an empty one for those that were there."""
     found, texts = [], []
     for line in lines:
         found.append(line)
@@ -217,8 +200,9 @@ def with_sound_ones(lines: list[str], chance: random.Random) -> tuple[list[str],
         texts.append(b"")
         if chance.random() < 0.5:
             texts.append(word(chance))
-            found += [at(SOUND, texts[-1] + b"\0"), at(SOUND + 64, words(SOUND, 0))]
-            found += ["new", f"add {SOUND + 64:x} 0"]
+            array = SOUND + 64 + chance.randrange(4)
+            found += [at(SOUND, texts[-1] + b"\0"), at(array, words(SOUND, 0))]
+            found += ["new", f"add {array:x} 0"]
     return found, texts
 
 
@@ -233,10 +217,15 @@ def test_room_for_arguments(lab):
     lines += ["new", "kernel fours", f"add {ARRAY:x} 0"]
     lines += ["new", f"add {ARRAY:x} {ARRAY:x}"]
     lines += ["new", "kernel four", f"add {ARRAY:x} {ARRAY + 8:x}"]
+    lines += [
+        "new",
+        "kernel fou",
+        f"add {ARRAY:x} {ARRAY + 8:x}",
+    ]  # an empty one into the last byte
     found = ask(lab, lines)
-    assert [each[0] for each in found] == ["0", "0", str(-E2BIG), str(-E2BIG), str(-E2BIG)]
+    assert [each[0] for each in found] == ["0", "0", *[str(-E2BIG)] * 3, "0"]
     lengths = [int(each[3]) for each in found]
-    expected = [TEXTS - 5, TEXTS, len("fours") + 1, TEXTS - 5, TEXTS]
+    expected = [TEXTS - 5, TEXTS, len("fours") + 1, TEXTS - 5, TEXTS, TEXTS]
     assert lengths == expected, f"what was added takes {lengths} bytes, not {expected}"
     endless = [at(STRINGS, b"\0"), at(ARRAY, words(STRINGS) * ((MEMORY_END - ARRAY) // 4))]
     endless += ["new", f"add {ARRAY:x} 0"]

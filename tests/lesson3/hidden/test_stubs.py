@@ -135,6 +135,20 @@ def test_results_that_are_arguments(lab, variant):
             program.end()
 
 
+@pytest.mark.exercise("3.2", points=1)
+def test_calls_in_the_middle_of_a_call(lab):
+    """Static variables: a stub has none, because a signal's handler may make a call at any
+    instruction of another one."""
+    with stubs(lab) as program:
+        start, end = program.address("__bss_start"), program.address("_end")
+        before = program.guest.read(start, end - start)
+        for count in range(7):
+            program.begin(f"call{count}", NUMBER, *range(1, count + 1))
+            after = program.guest.read(start, end - start)
+            assert after == before, f"_syscall{count} has changed a static variable"
+            program.end()
+
+
 @pytest.mark.exercise("3.2", points=2, gate=True)
 def test_errors_and_addresses(lab):
     """Results -4095 to -1 are errors; -4096 and addresses are not, and errno is unchanged."""

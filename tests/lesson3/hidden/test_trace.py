@@ -133,7 +133,7 @@ def test_numbers_that_wrap(lab):
             assert ring.total() == 3
             got, following, lost = ring.read(-3, 10)
             assert [each.sequence for each in got] == [(i - 3) & MASK for i in range(6)]
-            assert [each.result for each in got] == list(range(6))
+            assert [(each.result, each.finished) for each in got] == [(i, 1) for i in range(6)]
             assert (following, lost) == (3, 0)
             _, following, lost = ring.read(-2000, 1)
             assert (following, lost) == (3 - RECORDS + 1 & MASK, 2003 - RECORDS)
@@ -275,9 +275,11 @@ def test_interrupts_while_it_writes(lab):
             at=ring.place(sequence) + RESULT_IN_RECORD, then=note,
         )  # fmt: skip
         assert seen and not any(seen), "an interrupt may come while a record is ended"
+        call = guest.call("syscall_find", OPEN)
         for was in (0, INTERRUPTS):
             for function, arguments in (
                 ("syscall_trace_begin", (frame, 0)),
+                ("syscall_trace_begin", (frame, call)),
                 ("syscall_trace_end", (sequence, 1)),
             ):
                 assert flags_after(guest, function, arguments, was) == was, (

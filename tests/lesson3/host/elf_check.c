@@ -40,6 +40,7 @@ int main(void)
 	while (scanf("%u", &bytes) == 1) {
 		memset(image, 0, sizeof(*image));
 		image->bytes = bytes;
+		image->bias = 0x5a5a0000; /* another program's */
 		for (unsigned i = 0; i < ELF_BEGINNING && scanf("%2x", &value) == 1; i++)
 			image->beginning[i] = value;
 		question_begins();

@@ -17,6 +17,7 @@
 #include "kernel/process/exec.h"
 #include "mm/user_copy.h"
 #include "mm/page_alloc.h"
+#include "tests/host/question.h"
 
 #define START 0x08000000u
 #define SIZE  0x40000u
@@ -107,6 +108,7 @@ static void add(struct exec_strings *strings)
 	if (scanf("%x %x", &arguments, &environment) != 2)
 		return;
 	fetches = 0;
+	question_begins();
 	int result = exec_add_from_user(strings, arguments, environment);
 
 	printf("%d %u %u %u ", result, strings->arguments, strings->environment, strings->length);
