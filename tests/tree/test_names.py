@@ -26,6 +26,7 @@ NAME = re.compile(r'(?<![=\w])"([a-z_]\w+)"')
 
 # Looked at only where they are: the array of the source is used, or it is not.
 OPTIONAL = {"first_stack"}
+LINKERS = {"__bss_start", "_end"}  # made by the linker in every program
 
 
 def names_in(text: str) -> set[str]:
@@ -67,7 +68,7 @@ def is_known(name: str) -> bool:
     word = re.compile(rf"\b{name}\b")
     hidden = re.compile(rf"^static [^\n;(]*\b{name}\b", re.MULTILINE)
     own = re.compile(rf"\b{name}\b\s*[([=;:\\]")
-    if name in OPTIONAL or own.search(words_of_tests()):
+    if name in OPTIONAL | LINKERS or own.search(words_of_tests()):
         return True
     texts = [text for text in given().values() if name in text and word.search(text)]
     return any(not hidden.search(text) or is_named(name, text) for text in texts)

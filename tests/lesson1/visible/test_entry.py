@@ -1,8 +1,8 @@
 """Exercise 1.2, the first instructions: do they come to kmain, with a clear BSS, and with what the
 loader gave?
 
-Not looked at here, but by the graders: the flags that a loader may leave, a BSS whose length is no
-multiple of four, and the alignment of the stack.
+Not looked at here, but by the graders: other flags that a loader may leave, a BSS whose length is
+no multiple of four, and the alignment of the stack.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from random import Random
 
 import pytest
 
-from tests.support.remote import KERNEL_BASE, Guest, stopped
+from tests.support.remote import INTERRUPTS, KERNEL_BASE, Guest, stopped
 from tests.support.told import Usual, expect, require, told
 
+INTERRUPT_MASKS = (0x21, 0xA1)  # the ports where both interrupt controllers take a mask
 JUNK, GUARD = b"\xa5", 64  # bytes on both sides of the BSS that must stay
 IN_GDB = "make gdb LESSON=1 BOOT=direct, then: hbreak _start, continue, stepi"
 
@@ -64,7 +65,8 @@ def changed(data: bytes) -> int:
 
 @pytest.mark.exercise("1.2", points=1, gate=True)
 def test_arguments(lab):
-    """kmain(magic, information) gets what was in EAX and EBX at _start, on the boot stack."""
+    """kmain(magic, information) gets what was in EAX and EBX at _start, on the boot stack, with
+    interrupts disabled."""
     random = Random(lab.seed)
     usually = (
         Usual("of EBX", "the last argument is pushed first: information (EBX), then magic"),
@@ -74,9 +76,13 @@ def test_arguments(lab):
         ),
         Usual(r"seen 0x\w+$", "EAX is used, to clear the BSS, before the magic number is saved"),
         Usual("ESP at kmain", "the stack grows down, so ESP begins at boot_stack_top"),
+        Usual("interrupts", "CLI is missing: a loader may leave any flags"),
     )
     with told(usually, IN_GDB), stopped(lab, "_start") as guest:
-        guest.set(eax=random.getrandbits(32), ebx=random.getrandbits(32))
+        for port in INTERRUPT_MASKS:
+            guest.out8(port, 0xFF)
+        flags = guest.registers()["eflags"] | INTERRUPTS
+        guest.set(eax=random.getrandbits(32), ebx=random.getrandbits(32), eflags=flags)
         before = guest.registers()
         guest.run_to("kmain")
         stack = guest.registers()["esp"]
@@ -86,6 +92,8 @@ def test_arguments(lab):
             if found != given:
                 expect(what, f"{found:#x}{whose(found, before)}", f"{given:#x}")
         require_own_stack(guest, stack)
+        state = "enabled" if guest.registers()["eflags"] & INTERRUPTS else "disabled"
+        expect("interrupts at kmain after a loader that enables them", state, "disabled")
 
 
 def require_own_stack(guest: Guest, stack: int) -> None:

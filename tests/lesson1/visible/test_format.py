@@ -12,7 +12,7 @@ import pytest
 
 from tests.lesson1.formats import require
 from tests.support.remote import stopped
-from tests.support.told import expect, told
+from tests.support.told import Usual, expect, told
 
 IN_GDB = "make gdb LESSON=1 BOOT=direct, then: tbreak format_number, continue, step"
 
@@ -49,6 +49,7 @@ def test_width(lab):
 def test_serial_line(lab):
     """A line on the serial port; a terminal wants a carriage return and a newline."""
     usually = (
+        Usual(r"seen .*\\n\\r'$", "put sends the carriage return after the newline, not before it"),
         "put_raw writes only while the line status lacks the bit CAN_SEND, or not at all",
         "put sends no carriage return ('\\r') before a newline ('\\n'), or sends it after",
     )

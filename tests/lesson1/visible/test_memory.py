@@ -28,10 +28,14 @@ def test_ranges(lab):
     usually = (
         Usual("fault", "mmap_addr is a physical address, and is used without direct_map"),
         Usual(
-            r"seen base .* type (?!1$)",
+            r"expected base (0x\w+), .*seen base (?!\1,).* type (?!1$)",
             "the next entry is entry->size + 4 bytes further: size does not count itself",
         ),
         Usual(r"seen base .* type 1$", "only available ranges are added"),
+        Usual(
+            r"expected base (0x\w+), .*seen base \1, length",
+            "add_range gets the entry's base, length and type, in this order",
+        ),
         Usual("ranges in boot_info", "the last entry is left out (< in place of <=)"),
     )
     memory = some_memory(lab.seed)
@@ -45,7 +49,8 @@ def test_ranges(lab):
 def test_usable_memory(lab):
     """memory_map_usable is the sum of what is available, in KiB."""
     usually = (
-        Usual("too much", "types other than MULTIBOOT_MEMORY_AVAILABLE are added up"),
+        Usual("that in bytes", "the sum of bytes is not divided by 1024"),
+        Usual("too much$", "types other than MULTIBOOT_MEMORY_AVAILABLE are added up"),
         Usual(
             "too little",
             "each range is divided by 1024, and not the sum of bytes; or ranges are missing in "
@@ -62,4 +67,5 @@ def test_usable_memory(lab):
         found = guest.call64("memory_map_usable")
         what = f"memory_map_usable in a machine of {memory} MiB, in KiB: expected {expected}"
         much = "much" if found > expected else "little"
+        much += ", and that in bytes" if found // 1024 == expected else ""
         require(found == expected, f"{what}, seen {found}: too {much}")

@@ -43,6 +43,7 @@ def test_pack_examples(lab):
     """A flat segment of 4 GiB, one of 64 KiB, and a task state."""
     usually = (
         Usual("31: expected 0x12, ", "the base's upper byte goes to bits 56 to 63"),
+        Usual("flags: expected", "the three bits of flags begin at bit 52"),
         "a part is shifted as a number of 32 bits: bits above 31 are lost without a cast",
         "a limit above 0xfffff is not counted in pages (>> 12), or G is not set for it",
     )

@@ -18,6 +18,7 @@ from tests.lesson2.support import (
     KERNEL_DATA,
     LOOP,
     TIMER,
+    USER_CODE,
     USER_DATA,
     go_round,
     run_recorded,
@@ -28,6 +29,7 @@ from tests.support.remote import Guest, NotMapped
 from tests.support.told import Usual, expect, fail, require, told
 
 VECTORS, GATE_SIZE = 256, 8
+KERNELS = f"{KERNEL_DATA:#x}, {KERNEL_DATA:#x}"
 PAGE_FAULT = 14
 IN_GDB = "make gdb LESSON=2 BOOT=direct, then: tbreak trap_dispatch, continue, print *frame"
 
@@ -118,7 +120,8 @@ def test_interrupts_return(lab):
 @pytest.mark.exercise("2.3", points=1)
 def test_registers_come_back(lab):
     """trap_dispatch finds every register of code that loops in the frame, also the segment
-    registers, and that code finds them as they were before a tick."""
+    registers, and has segments of its own; that code finds its registers as they were before a
+    tick."""
     usually = (
         Usual("address of a frame", "the frame's address is its argument: push esp, then call"),
         Usual(
@@ -130,17 +133,24 @@ def test_registers_come_back(lab):
             "the field at the highest address is pushed first: the error code, the vector, DS, ES, "
             "FS, GS, and then PUSHA's registers",
         ),
+        Usual(
+            "DS and ES in",
+            "save_registers does not load DS and ES with KERNEL_DATA: user mode may have left "
+            "anything there",
+        ),
         "pops are not in the opposite order of the pushes",
         "the handler's DS and ES are loaded before those of the interrupted code are pushed",
     )
     values = {"eax": 0xA, "ebx": 0xB, "ecx": 0xC, "edx": 0xD, "esi": 0x51, "edi": 0xD1, "ebp": 0}
-    values |= {"ds": KERNEL_DATA, "es": USER_DATA, "fs": KERNEL_DATA, "gs": USER_DATA}
+    values |= {"ds": USER_DATA, "es": USER_CODE, "fs": KERNEL_DATA, "gs": USER_DATA}
     with told(usually, IN_GDB), stopped_at(lab, "prompt") as machine:
         go_round(machine)
         machine.set(**values)
         machine.run_to("trap_dispatch", goal="the timer's interrupt")
         pushed = values | {"vector": TIMER, "error_code": 0}
         require_words(frame_of(machine), pushed, "struct trap_frame has words in wrong places")
+        inside = machine.registers()
+        expect("DS and ES in trap_dispatch", f"{inside['ds']:#x}, {inside['es']:#x}", KERNELS)
         machine.run_to(LOOP, goal="the interrupted code, after the handler")
         what = "after an interrupt registers are not what they were"
         require_words(machine.registers(), values, what)

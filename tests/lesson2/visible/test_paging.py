@@ -12,7 +12,7 @@ from tests.lesson2.support import KERNEL_BASE, stopped_at
 from tests.support.remote import NotMapped
 from tests.support.told import Usual, expect, fail, require, told
 
-PAGING = 1 << 31  # of CR0
+PAGING, WRITE_PROTECT = 1 << 31, 1 << 16  # of CR0
 PLACES = (0x100000, 0x500000)  # the kernel's beginning; and a place in the second large page
 IN_GDB = "make gdb LESSON=2 BOOT=direct, then: hbreak enable_paging, continue, stepi"
 
@@ -22,6 +22,7 @@ def test_kernel_runs_in_the_higher_half(lab):
     """At kmain paging is on, EIP is what the linker says, above 3 GiB, and EBX and EDX have come
     through: what the loader said."""
     usually = (
+        Usual("WP", "CR0 gets PG alone: the constant CR0_PG_WP has both bits"),
         Usual("after enable_paging", "enable_paging uses a register that is the caller's"),
         "the large page that the code is in must be mapped at 0, too, until it has jumped",
         "CR4.PSE (bit 4) is not set before CR0.PG: without it there are no large pages",
@@ -33,6 +34,8 @@ def test_kernel_runs_in_the_higher_half(lab):
         machine.run_to("kmain", goal="kmain")
         registers = machine.dump()
         require(registers["CR0"] & PAGING, "CR0 bit 31 is clear at kmain: paging is not on")
+        words = "CR0 bit 16 (WP) is clear at kmain: the kernel may write to read-only pages"
+        require(registers["CR0"] & WRITE_PROTECT, words)
         require(registers["EIP"] >= KERNEL_BASE, "kmain runs at its physical address")
         arguments = machine.read_words(registers["ESP"] + 4, 2)
         for name, seen in zip(("edx", "ebx"), arguments, strict=True):

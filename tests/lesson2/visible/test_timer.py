@@ -12,6 +12,7 @@ from tests.support.told import Usual, expect, require, told
 
 FREQUENCY, RATE = 1193182, 100  # Hz: the PIT's own clock, and the kernel's ticks
 LATE = 200  # of the PIT's counts, until pit_initialize has returned
+MASKS = (0x21, 0xA1)  # the ports of both controllers' mask registers
 IN_SERVICE = 0x0B  # OCW3: the next read of the command port gives the in-service bits
 NO_EOI = "no EOI (0x20, to the command port) follows the first interrupt, so no other comes"
 VECTOR = "ICW2, the vector of the controller's first IRQ, comes right after ICW1: it must be 32"
@@ -36,6 +37,22 @@ def test_timer_ticks(lab):
         require(8 not in vectors, f"{came} still begin at 8, as the BIOS has them")
         ticks = vectors.count(32)
         require(ticks >= 2, f"timer interrupts (vector 32): expected 2 or more, seen {ticks}")
+
+
+@pytest.mark.exercise("2.4", points=1)
+def test_all_irqs_are_masked(lab):
+    """After pic_initialize every IRQ is masked, though all were let through before."""
+    usually = (
+        "the last word to a controller's mask register is 0xff: a set bit masks an IRQ",
+        "ICW4 is missing: the controller takes the next word for it, and the mask is not written",
+    )
+    with told(usually, "make hint EX=2.4"), stopped_at(lab, "pic_initialize") as machine:
+        (caller,) = machine.read_words(machine.registers()["esp"], 1)
+        for port in MASKS:
+            machine.out8(port, 0)
+        machine.run_to(caller, goal="the end of pic_initialize")
+        masks = ", ".join(f"{machine.in8(port):#x}" for port in MASKS)
+        expect("mask registers after pic_initialize, first and second", masks, "0xff, 0xff")
 
 
 @pytest.mark.exercise("2.4", points=1)

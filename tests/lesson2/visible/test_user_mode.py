@@ -24,7 +24,13 @@ USUALLY = (
     ),
     Usual(
         "an allowed port",
-        "task_state_allow_port sets the port's bit: a set bit forbids, and a clear one allows",
+        "task_state_allow_port sets the port's bit: a set bit forbids, and a clear one allows; or "
+        "it clears another one: the port's is bit port % 8 of byte port / 8",
+    ),
+    Usual(
+        "only port 0x64",
+        "task_state_allow_port clears more than one bit: a byte of the map has the bits of eight "
+        "ports",
     ),
     Usual(
         "port that is not allowed",
@@ -60,7 +66,9 @@ def test_ring_3_is_held(lab):
     """HLT, the kernel's memory, and ports are out of its reach; but not a port that is allowed."""
     with told(USUALLY, IN_GDB):
         traps = exceptions(
-            lab, "probe hlt; probe read 0xc0100000; probe in 0x60; allow 0x64; probe in 0x64"
+            lab,
+            "probe hlt; probe read 0xc0100000; probe in 0x60; allow 0x64; probe in 0x64; "
+            "probe in 0x60",
         )
         what = "exceptions in ring 3 that QEMU has seen in `probe hlt; probe read 0xc0100000`"
         expect(what, listed(traps[:2]), named(GENERAL_PROTECTION, PAGE_FAULT))
@@ -69,7 +77,9 @@ def test_ring_3_is_held(lab):
         what = "exceptions in `probe in 0x60`, of a port that is not allowed"
         expect(what, listed(traps[2:3]), named(GENERAL_PROTECTION))
         what = "exceptions in `allow 0x64; probe in 0x64`, of an allowed port"
-        expect(what, listed(traps[3:]), named(INVALID_OPCODE))
+        expect(what, listed(traps[3:4]), named(INVALID_OPCODE))
+        what = "exceptions in `probe in 0x60` when only port 0x64 is allowed"
+        expect(what, listed(traps[4:]), named(GENERAL_PROTECTION))
 
 
 def exceptions(lab: Lab, script: str) -> list[Trap]:

@@ -1,6 +1,6 @@
 """Exercise 3.4: SYSENTER, and the page that knows how to use it.
 
-Not looked at here, but by the graders: flags that user mode has set (trap, nested task, I/O
+Not looked at here, but by the graders: flags that user mode has set (nested task, I/O
 privilege), a stack pointer that is no good, the sixth argument, and the ways back by IRET.
 """
 
@@ -11,9 +11,11 @@ import pytest
 from tests.lesson3.support import (
     DATA,
     EFAULT,
+    FAST,
     GETPID,
     INTERRUPTS,
     STACK,
+    TRAP,
     UNAME,
     ring3,
     same,
@@ -100,3 +102,24 @@ def test_interrupts_by_sysenter(lab):
         flags = caller.back()["eflags"]
         state = "enabled" if flags & INTERRUPTS else "disabled"
         expect("interrupts in user mode after a call by SYSENTER", state, "enabled")
+
+
+@pytest.mark.exercise("3.4", points=1)
+def test_trap_flag_of_a_program(lab):
+    """A program that sets TF just before SYSENTER: its call is made, and the kernel is not stepped
+    through."""
+    usually = (
+        Usual(
+            "exception 1,",
+            "sysenter_initialize does not register sysenter_fix_up (trap_register_fixup), or it "
+            "does not clear TF in the frame",
+        ),
+        *COMMON,
+    )
+    with told(usually, IN_GDB), ring3(lab) as caller:
+        caller.write(STACK - 64, bytes(4))
+        flags = TRAP | INTERRUPTS | 2
+        caller.prepare(GETPID, (), eip=FAST, ebp=STACK - 64, eflags=flags)
+        caller.guest.run_to("syscall_dispatch", goal="a call by SYSENTER, with TF set")
+        stepped = bool(caller.guest.registers()["eflags"] & TRAP)
+        expect("TF in the kernel", stepped, False)

@@ -1,7 +1,7 @@
-"""Exercise 3.6: files that are no programs, and a heap that grows.
+"""Exercise 3.6: files that are no programs, arguments, and a heap that grows.
 
-Not looked at here, but by the graders: program headers that wrap or are not aligned, arguments of
-execve, and a heap that meets other memory.
+Not looked at here, but by the graders: program headers that wrap or are not aligned, bad arguments
+and too many of them, and a heap that meets other memory.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import pytest
 from labs.tools.grading.lab_words import guest_words
 from labs.tools.machine.result import Outcome
 from tests.lesson3.executables import LINK_ADDRESS, NOTE, Image, Segment, question
-from tests.lesson3.support import BRK, ENOEXEC, HERE, answers, ring3, with_files
+from tests.lesson3.strings import ARRAY, STRINGS, ask, at, words
+from tests.lesson3.support import BRK, EFAULT, ENOEXEC, HERE, answers, ring3, with_files
 from tests.support.told import Usual, expect, fail, require, told
 
 DRIVER = HERE / "host" / "elf_check.c"
@@ -61,6 +62,42 @@ def test_a_text_is_no_program(lab):
             fail(guest_words(result))
         count = result.serial.count("ENOEXEC")
         expect("ENOEXEC for a text and for an empty file: how often", count, 2)
+
+
+@pytest.mark.exercise("3.6", points=1, host=True)
+def test_two_arguments_and_a_variable(lab):
+    """The strings of two arrays of pointers, in order and counted; a pointer that leads nowhere."""
+    texts = {STRINGS: b"ls", STRINGS + 3: b"/bin", STRINGS + 8: b"HOME=/"}
+    usually = (
+        Usual("result", "add_array returns the first error of add_string, or 0"),
+        Usual("number of", "*count grows by one for each string of the array"),
+        Usual("text .*seen $", "add_array adds no string: it goes up to the null pointer"),
+        Usual(
+            "text .*seen .",
+            "add_string copies to text + length, and adds the NUL to the length, too",
+        ),
+    )
+    with told(usually, "make hint EX=3.6"):
+        lines = [at(place, text + b"\0") for place, text in texts.items()]
+        lines += [at(ARRAY, words(STRINGS, STRINGS + 3, 0, STRINGS + 8, 0, 4, 0))]
+        found = ask(lab, [*lines, f"add {ARRAY:x} {ARRAY + 12:x}", f"add {ARRAY + 20:x} 0"])
+        require(len(found) == 2, "add_array does not stop at the array's null pointer")
+        good, bad = found
+        lab.judging(0)
+        what = 'of exec_add_from_user for the arguments "ls", "/bin" and the variable "HOME=/"'
+        expect(f"the result {what}", good[0], "0")
+        text = "".join(f"{text.decode()}\\0" for text in texts.values())
+        expect(f"the text {what}", shown(good[4]), text)
+        expect(f"the number of arguments {what}", good[1], "2")
+        expect(f"the number of variables {what}", good[2], "1")
+        lab.judging(1)
+        what = f"the result of exec_add_from_user for a string at address 4 (EFAULT is {EFAULT})"
+        expect(what, bad[0], str(-EFAULT))
+
+
+def shown(answer: str) -> str:
+    """A text that is told in hexadecimal."""
+    return bytes.fromhex(answer.rstrip(".")).decode("latin-1").replace("\0", "\\0")
 
 
 @pytest.mark.exercise("3.6", points=1, gate=True)

@@ -26,6 +26,7 @@ def test_calls_are_recorded(lab):
             "syscall_trace_end does not find the record by its number, or does not set its result "
             "and `finished`",
         ),
+        Usual(r"start \+ ticks", "ticks is time_stamp() - record->start, the cycles of the call"),
         "the record is not at ring[total], or is copied there before it is complete",
     )
     with told(usually, HINT), ring3(lab) as caller:
@@ -37,6 +38,9 @@ def test_calls_are_recorded(lab):
         first, second = ring.record(0), ring.record(1)
         fields = {"number": GETPID, "result": 1, "finished": 1}
         compare(first, "getpid(11, 22, 33), the first call", fields)
+        is_short = first.start + first.ticks <= second.start
+        what = "the record of getpid(11, 22, 33): start + ticks, before the next call's start"
+        expect(what, is_short, True)
         what = "the record of getpid(11, 22, 33), the first call: the first three arguments"
         expect(what, first.arguments[:3], (11, 22, 33))
         fields = {"number": OPEN, "text": b"/nothing", "result": -ENOENT, "finished": 1}

@@ -138,7 +138,11 @@ def test_ranges(lab):
 @pytest.mark.exercise("3.3", points=1)
 def test_names(lab):
     """A name is read up to its NUL; there is no such file."""
-    usually = (*COMMON, "string_from_user does not stop at the NUL")
+    usually = (
+        *COMMON,
+        Usual("copied", "string_from_user copies the NUL, too"),
+        "string_from_user does not stop at the NUL",
+    )
     with told(usually, HINT), ring3(lab) as caller:
         caller.write(DATA, b"/no such file\0")
         cases = {
@@ -147,3 +151,8 @@ def test_names(lab):
         }
         for name, (address, expected) in cases.items():
             expect(f"open of {name}", caller.result(OPEN, address, 0), expected)
+        caller.write(KERNEL_PLACE, b"\xa5" * 32)
+        with caller.in_kernel() as guest:
+            guest.call("string_from_user", KERNEL_PLACE, DATA, 32)
+            found = guest.read(KERNEL_PLACE, 14)
+        expect("what string_from_user has copied", found, b"/no such file\0")
