@@ -47,7 +47,8 @@ def draw(plot: dict[str, Any], language: str, path: Path) -> None:
         for axis in plot.get("log", ""):
             axes.set(**{f"{axis}scale": "log"})
             numbers = axes.xaxis if axis == "x" else axes.yaxis
-            numbers.set_major_formatter(lambda n, _: f"{n:,.10g}")  # a power of 10 has small letters
+            # A power of 10 has small letters.
+            numbers.set_major_formatter(lambda n, _: f"{n:,.10g}")
         DRAWN[plot["kind"]](axes, plot, language)
         axes.set(xlabel=words(plot["x_label"], language), ylabel=words(plot["y_label"], language))
         if len(plot["curve"]) > 1:
