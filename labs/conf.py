@@ -15,7 +15,13 @@ language = "en"
 version = "1"
 
 extensions = ["myst_parser"]
-include_patterns = ["index.md", "glossary.md", "lesson*/README.md", "storage/README.md"]
+include_patterns = [
+    "index.md",
+    "debugging.md",
+    "glossary.md",
+    "lesson*/README.md",
+    "storage/README.md",
+]
 smartquotes = False
 html_theme = "furo"
 html_title = "Apprentice: the handouts"

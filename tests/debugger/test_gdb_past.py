@@ -1,4 +1,4 @@
-"""`make gdb` goes back in time: each command, on a run with typed input, disk requests, a panic."""
+"""`make gdb` goes back in time: each command, on a run with typed input and a panic at its end."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from typing import Any
 
 import pytest
 
-from tests.support.gdb_session import probe
+from tests.support.dialogues import GDB_PROMPT, steps, walked
+from tests.support.gdb_session import LAUNCHER, ROOT, probe
+
+PAGE = ROOT / "labs/debugging.md"
 
 
 @pytest.fixture(scope="module")
 def session(
     build: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Any]:
-    """From the boot loader to a panic that somebody has typed, and back."""
+    """To a panic that somebody has typed, and back."""
     for name in ("boot.img", "kernel.elf"):
         build(f"build/storage/{name}")
     return probe(
@@ -45,10 +48,10 @@ def session(
             "first-time 1 == 2", "back-to panic")]
         said["now"] = run("now"), where()
         said["off"] = run("continue")
-        run("tbreak *0x7c00")
-        said["again"] = run("again"), where(), run("back"), run("continue")
-        said["reverse"] = run("reverse-stepi"), run("stepi"), where()
+        said["again"] = run("again"), where(), run("back")
         """,
+        "--boot",
+        "direct",
     )
 
 
@@ -112,10 +115,39 @@ def test_out_of_the_past(session):
 
 
 def test_from_the_start_once_more(session):
-    """Before the boot loader, too: breakpoints stay, and the same instructions follow."""
-    _, start, refused, stop = session["again"]
+    _, start, refused = session["again"]
     assert count_of(start) == 0 and "f000:fff0" in start[1]
     assert "the run begins here" in refused
-    assert "0000:7c00" in stop
-    back, forth, place = session["reverse"]
-    assert "[16-bit real mode]" in back and "0000:7c00" in forth and "0000:7c00" in place[1]
+
+
+def test_back_in_16_bit_code(build, tmp_path):
+    """From the second stage of the boot loader to the first, with gdb's own commands, too."""
+    build("build/storage/boot.img")
+    said = probe(
+        tmp_path,
+        """
+        said["stage 2"] = go_to("stage2_start")
+        said["sector"] = run("back-to start")
+        run("tbreak stage2_start")
+        said["again"] = run("continue")
+        said["step"] = run("reverse-stepi"), run("stepi")
+        """,
+    )
+    assert "0000:8000" in said["stage 2"] and "0000:8000" in said["again"]
+    assert "0000:7c00 = 0x00007c00 start:" in said["sector"]
+    back, forth = said["step"]
+    assert "0000:7c" in back and "0000:8000" in forth
+
+
+def test_the_page_s_example(session, tmp_path):
+    """What labs/debugging.md shows; `session` has built what it needs."""
+    walk = steps(PAGE.read_text(), "gdb", GDB_PROMPT)
+    assert len(walk) >= 12
+    walked([*LAUNCHER, "--boot", "direct"], walk, tmp_path)
+
+
+def test_the_page_has_every_command(session):
+    """Those of past_commands.py, and no other one."""
+    source = (ROOT / "labs/tools/debugging/gdb/past_commands.py").read_text()
+    named = re.findall(r"^\| `([a-z-]+)", PAGE.read_text(), re.MULTILINE)
+    assert sorted(named) == sorted(re.findall(r'^@command\("([a-z-]+)"', source, re.MULTILINE))

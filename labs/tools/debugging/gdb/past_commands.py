@@ -73,8 +73,7 @@ def again() -> None:
 @command("now")
 def now() -> None:
     """Out of the past: to where the run has come so far."""
-    ask("jump", count=ask("where")["present"])
-    gdb.execute("stepi")
+    go_to(ask("where")["present"])
 
 
 # ---- back ----------------------------------------------------------------------------------------
@@ -258,7 +257,7 @@ def physical_of(linear: int, size: int) -> int:
     """The physical address. Raises Refusal where none is, or where the next page is elsewhere."""
     first, last = (physical_address(each) for each in (linear, linear + size - 1))
     if last - first != size - 1:
-        raise Refusal("it lies in two pages that are not neighbours: ask for a part of it")
+        raise Refusal("it is in two pages that are not neighbours: ask for a part of it")
     return first
 
 

@@ -1,4 +1,4 @@
-"""A recorded run's past: machines that stand wherever the run has been.
+"""A recorded run's past: machines that are wherever the run has been.
 
 QEMU's record makes the run repeat itself to the instruction, so that going back is running again:
 from the start, or from the last snapshot before. A snapshot is loaded by a QEMU that is started for
@@ -86,7 +86,7 @@ class Past:
 
     def run(self, limit: int, is_interrupted: Callable[[], bool] = lambda: False) -> str:
         """Runs up to an instruction count, or to a breakpoint before; returns the stub's stop
-        packet. `self.count` says where it stands."""
+        packet. `self.count` says where it is."""
         reply = "T05"
         while self.count < limit:
             stop = min(limit, self._history.next_edit(self.count))
@@ -171,7 +171,7 @@ class History:
         self.has_snapshots = config.boot != "card"
 
     def at(self, count: int) -> Past:
-        """A machine that stands at an instruction count. The caller ends it."""
+        """A machine that is at an instruction count. The caller ends it."""
         before = bisect_right(self._snapshots, count)
         snapshot = self._snapshots[before - 1] if before else None
         self._started += 1
@@ -186,7 +186,7 @@ class History:
 
     def _copy(self) -> None:
         """Takes over what QEMU has recorded by now, in a form that it reads: with the version in
-        front, which it writes at its end, and behind it as many instructions as anybody may want.
+        front, which it writes at its end, and at the end as many instructions as anybody may want.
         The end of the run itself is written too early (labs/tools/debugging/replay.py)."""
         if self._record == self._source or self._copied == self.present:
             return

@@ -1,8 +1,8 @@
-"""Stands between gdb and QEMU: for gdb one machine that can go back, behind it several of QEMU's.
+"""Between gdb and QEMU: for gdb one machine that can go back, made of several of QEMU's.
 
 The front machine is the one that runs on: recorded while a person works with it, or a record that
 is replayed. When gdb goes back, another machine takes its place, that repeats the run up to then
-(history.py); when that has come to where the front machine stands, the front machine goes on. gdb's
+(history.py); when that has come to where the front machine is, the front machine goes on. gdb's
 own packets for going back (`bs`, `bc`) are served, so that reverse-step and the like work, too. The
 commands of labs/tools/debugging/gdb/past_commands.py ask by `monitor past`, in JSON.
 """
@@ -136,11 +136,11 @@ class Server:
         return self._past.stub if self._past else self._front
 
     def _count(self) -> int:
-        """Where the machine that gdb sees stands."""
+        """Where the machine that gdb sees is."""
         return self._past.count if self._past else self._present()
 
     def _present(self) -> int:
-        """Where the front machine stands."""
+        """Where the front machine is."""
         self._history.present = self._front.count()
         return self._history.present
 
@@ -183,7 +183,7 @@ class Server:
         return self._front_goes(how)
 
     def _past_goes(self, how: str) -> str:
-        """The machine of the past runs or steps; "" when it is where the front machine stands."""
+        """The machine of the past runs or steps; "" when it is where the front machine is."""
         present = self._history.present
         if self._past.count >= present:
             return ""

@@ -1,5 +1,5 @@
-/* Makes QEMU write its record at once: it would keep the last 4 KiB to itself, and what is not in the
- * file cannot be run again. Loaded with LD_PRELOAD; the record's path is in RECORD_AT_ONCE. */
+/* Makes QEMU write its record at once: it would keep the last 4 KiB to itself, and what is not in
+ * the file cannot be run again. Loaded with LD_PRELOAD; the record's path is in RECORD_AT_ONCE. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
