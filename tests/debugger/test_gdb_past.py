@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.dialogues import GDB_PROMPT, steps, walked
+from tests.support.gdb_guest import command, guest_probe
 from tests.support.gdb_session import LAUNCHER, ROOT, probe
 
 PAGE = ROOT / "labs/debugging.md"
@@ -151,3 +152,20 @@ def test_the_page_has_every_command(session):
     source = (ROOT / "labs/tools/debugging/gdb/past_commands.py").read_text()
     named = re.findall(r"^\| `([a-z-]+)", PAGE.read_text(), re.MULTILINE)
     assert sorted(named) == sorted(re.findall(r'^@command\("([a-z-]+)"', source, re.MULTILINE))
+
+
+def test_back_into_a_program(tmp_path):
+    """The kernel is at its end; the last time at a function of a program, which has run before."""
+    said = guest_probe(
+        tmp_path,
+        """
+        run("continue")
+        said["main"] = run("back-to hello:main"), run("backtrace 1")
+        said["pid"] = run("last-change current->pid")
+        """,
+        **command("hello a b"),
+    )
+    stop, backtrace = said["main"]
+    assert "ring 3]" in stop and "main:" in stop
+    assert "main (count=0x3" in backtrace and "user/hello.c" in backtrace
+    assert "task_create+" in said["pid"] and "by the next instruction" in said["pid"]
