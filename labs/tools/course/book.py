@@ -13,13 +13,15 @@ Sphinx reads the sources once; each format is written from what it has read.
 
 from __future__ import annotations
 
-import argparse
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+from labs.tools.machine.command import Options, in_a_line, typed_path
+
+PROGRAM = "make book"
 SOURCES = Path(__file__).parents[2]
 NAME = "apprentice"
 OPTIONS = {
@@ -84,8 +86,8 @@ def make_book(out: Path, language: str = "en") -> list[Path]:
 
 def main() -> int:
     """Runs the command line; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="make book")
-    parser.add_argument("out", type=Path)
+    parser = Options(PROGRAM)
+    parser.add_argument("out", metavar="FOLDER", type=typed_path)
     parser.add_argument("--language", default="en")
     options = parser.parse_args()
     try:
@@ -100,4 +102,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(in_a_line(PROGRAM, main))
