@@ -1,7 +1,8 @@
 """The slides build without a warning, show real code and no solutions, and need no network. They
 fill two hours by their notes, fit on the wall, and what they tell to type works.
 
-Of what a browser lays out, `make test` takes the decks of SAMPLE; `make check-slides` takes all.
+Of what a browser lays out `make test` takes the decks of SAMPLE, and it types the commands of those
+of TYPED; `make check-slides` takes all.
 """
 
 from __future__ import annotations
@@ -10,10 +11,8 @@ import json
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 from html import unescape
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -27,6 +26,7 @@ from slides import draw
 from slides.pdf import browser, print_deck
 from tests.support import slide_sizes
 from tests.support.building import WHOLE, shared_folder
+from tests.support.built_decks import Deck, sphinx
 from tests.support.decks import (
     DECKS,
     FENCE,
@@ -53,59 +53,12 @@ SOLUTION = re.compile(r"SOLUTION S?\d+(?:\.\d+)? \{[^\n]*\n(.*?)\} SOLUTION", re
 SLIDES_AT_LEAST = 12
 CLASSES = {"storage": 2}  # of two hours; the others have one
 SAMPLE = DECKS if WHOLE else ("lesson2", "storage")
+TYPED = FINISHED if WHOLE else ("lesson2", "lesson5")
 LOWEST, SMALLEST = 0.6, 16  # a page ends below this part of its height; pixels of a label
 SIZES = "sizes.json"
 needs_browser = pytest.mark.skipif(
     not browser(), reason="needs chromium (apt-get install chromium)"
 )
-
-
-class Deck(HTMLParser):
-    """What a built deck holds: the titles of its slides, its excerpts, what it refers to, its text,
-    and how many parts of it appear with a key."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.titles: list[str] = []
-        self.excerpts: list[str] = []
-        self.references: list[str] = []
-        self.text = ""
-        self.hidden = 0
-        self._texts: list[str] | None = None  # where text goes now
-        self._in_pre = False
-        self.feed(html)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.references += [value for name, value in attrs if name in ("src", "href") and value]
-        self.hidden += "fragment" in (dict(attrs).get("class") or "").split()
-        self._in_pre |= tag == "pre"
-        if tag in ("h1", "h2"):
-            self._texts = self.titles
-        elif tag == "code" and self._in_pre:
-            self._texts = self.excerpts
-        else:
-            return
-        self._texts.append("")
-
-    def handle_endtag(self, tag: str) -> None:
-        self._in_pre &= tag != "pre"
-        if tag in ("h1", "h2", "pre"):
-            self._texts = None
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-        if self._texts is not None:
-            self._texts[-1] += data
-
-
-def sphinx(
-    source: Path, target: Path, builder: str = "revealjs", options: tuple[str, ...] = ()
-) -> subprocess.CompletedProcess:
-    """Builds the slides in `source`; a warning is an error."""
-    command = [sys.executable, "-m", "sphinx", "-q", "-W", "-b", builder]
-    command += ["-d", str(target.parent / f"{target.name}-doctrees"), *options]
-    command += [str(source), str(target)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture(scope="module")
@@ -334,7 +287,7 @@ def of_machine(name: str) -> list[str]:
 RUN_OPTIONS = {"BOOT": "--boot", "SCRIPT": "--script", "CMD": "--command"}
 
 
-@pytest.mark.parametrize("name", FINISHED)
+@pytest.mark.parametrize("name", TYPED)
 def test_shell_commands_show_what_the_deck_shows(name):
     """`make run` with a script, or one of the host's programs on a file that was built."""
     for step in shell_steps(source_of(name)):
@@ -359,7 +312,7 @@ def test_shell_commands_show_what_the_deck_shows(name):
         assert line is None, f"{step.command} does not show {line!r}:\n{done.stdout}{done.stderr}"
 
 
-@pytest.mark.parametrize("name", FINISHED)
+@pytest.mark.parametrize("name", TYPED)
 def test_live_stops_work_as_printed(name, tmp_path):
     """Each session of gdb, as `make gdb` begins it: two stops at least."""
     sessions = sessions_of(source_of(name))
