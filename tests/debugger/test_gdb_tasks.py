@@ -445,3 +445,23 @@ def test_files_without_file_systems(tmp_path):
     (errors,) = (row for row in rows(said["root"]) if row[0] == "2")
     assert errors[-1] == "/dev/console"
     assert re.search(r"^ 0 +r +pipe +0 .* bytes in it, ", said["pipe"], re.MULTILINE), said["pipe"]
+
+
+# ---- keys before there is a terminal ------------------------------------------------------------
+
+
+def test_what_is_typed_before_there_is_a_terminal_is_no_fault(
+    probe: Callable[..., dict[str, Any]],
+) -> None:
+    """The serial line has a byte as soon as the terminal's device listens to it."""
+    said = probe(
+        """
+        run("tbreak serial_listen")
+        run("continue")
+        run("type x")
+        run("tbreak panic")
+        run("tbreak task_before_user")
+        said["at"] = run("continue")
+        """
+    )
+    assert "sched_work" in said["at"] and "panicked" not in said["at"]  # inlined in it

@@ -17,7 +17,7 @@
 #define TTY_ANY	  (5u << 8 | 0) /* /dev/tty: the terminal of the process that opens it */
 #define BACKSPACE '\b'
 
-static struct terminal console;
+static struct terminal console = { .line.ring = &tty_ring };
 
 /* Wakes even for half a line: settings may ask for single bytes. */
 void console_type(uint8_t byte)
@@ -59,8 +59,8 @@ static int open_controlling(struct file *file)
 	return terminal ? terminal_open(file, terminal) : -ENXIO;
 }
 
-/* Until it has run, what is typed is kept without being shown, and lost here. How large the screen
- * is the kernel cannot ask a terminal at the serial line: the settings say it. */
+/* Until it has run, what is typed is kept in the ring without being shown, and lost here. How large
+ * the screen is the kernel cannot ask a terminal at the serial line: the settings say it. */
 static void console_start(void)
 {
 	static const struct terminal_hardware hardware = { .put = put_on_console,
