@@ -115,10 +115,12 @@ def test_all_chapters_can_be_translated(templates: Path) -> None:
     assert all((templates / chapter / "README.pot").is_file() for chapter in CHAPTERS)
 
 
-@pytest.mark.parametrize("path", sorted(CHINESE.glob("*/README.po")), ids=lambda p: p.parent.name)
+@pytest.mark.parametrize(
+    "path", sorted(CHINESE.rglob("*.po")), ids=lambda p: p.parent.name + p.stem
+)
 def test_the_translation_is_whole(templates: Path, path: Path) -> None:
     """Each text as it is now; what is not Chinese is a name, a number, or a file's first line."""
-    template = templates / path.parent.name / "README.pot"
+    template = templates / path.relative_to(CHINESE).with_suffix(".pot")
     asked = {str(m.id) for m in read_po(template.open("rb")) if m.id}
     given = {str(m.id): m for m in read_po(path.open("rb")) if m.id}
     assert not asked - given.keys(), "without a translation"
@@ -131,7 +133,7 @@ def test_the_translation_is_whole(templates: Path, path: Path) -> None:
 def test_the_chapters_in_chinese(out: Path) -> None:
     """Sphinx finds each link and each drawing in them; codes are as many as in the English text."""
     book.sphinx("dummy", out, ("-D", "language=zh_CN"), read="read-chinese")
-    for path in CHINESE.glob("*/README.po"):
+    for path in CHINESE.rglob("*.po"):
         for message in read_po(path.open("rb")):
             codes, told = (CODE.findall(str(text)) for text in (message.id, message.string))
             assert len(told) == len(codes), message.id
