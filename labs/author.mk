@@ -34,7 +34,7 @@ help::
 	@echo "                  is there afterwards: [SEED=2010] [KIND=ext3-4k] [WAY=names]"
 	@echo "  make start      a student's tree: LESSON=1 DIR=../my-kernel"
 	@echo "  make book       handouts, storage lab and references: pages, PDF, EPUB, plain Markdown"
-	@echo "                    LANGUAGE=zh_CN          in Chinese, as far as it is translated"
+	@echo "                    LANGUAGE=zh_CN          in Chinese"
 	@echo "  make slides     the lessons' slides, for a browser: English and Chinese"
 	@echo "                    PDF=yes                 and a PDF of each, next to it"
 	@echo "                    PLOTS=yes               draws the plots of slides/figures.toml first"

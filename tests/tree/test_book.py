@@ -111,8 +111,10 @@ def templates(out: Path) -> Path:
     return book.sphinx("gettext", out, (), read="read-gettext")
 
 
-def test_all_chapters_can_be_translated(templates: Path) -> None:
-    assert all((templates / chapter / "README.pot").is_file() for chapter in CHAPTERS)
+def test_all_pages_are_translated(templates: Path) -> None:
+    asked = {path.relative_to(templates).with_suffix(".po") for path in templates.rglob("*.pot")}
+    assert {Path(f"{each}/README.po") for each in CHAPTERS} <= asked
+    assert asked == {path.relative_to(CHINESE) for path in CHINESE.rglob("*.po")}
 
 
 @pytest.mark.parametrize(
