@@ -12,6 +12,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import html
+import importlib
 import json
 import os
 import re
@@ -37,6 +38,7 @@ ROOT = HERE.parents[1]
 MEMORY = 64  # MiB
 NODE_SECONDS = 600
 PROGRAMS_SINCE = 3
+DISKS = "labs.storage.page_disks"  # only the storage lab's tree has it
 SCRIPTS = ("page.js", "machine.js", "images.js", "ends.js", "style.css")
 SOURCES_OF_STATES = ("machine.js", "state.mjs", "clock.mjs", "package-lock.json")
 FIRMWARE = {"bios": "bios.bin", "vga_bios": "vgabios-stdvga.bin"}
@@ -140,9 +142,7 @@ def kernels(lessons: Sequence[str], work: Path) -> Iterator[Kernel]:
 
 def drives(work: Path) -> dict[str, Path]:
     """Small drives for the storage lab: raw, ext3 and ext4, with files. Raises PageError."""
-    from labs.storage import page_disks
-
-    return page_disks.make(work)
+    return importlib.import_module(DISKS).make(work)
 
 
 def state_of(kernel: Kernel, modules: Path, work: Path) -> dict[str, Any]:

@@ -74,27 +74,27 @@ function string_at(elf, offset) {
 function from_table(elf, sections) {
 	const table = sections.find((each) => each.type === SYMTAB);
 	if (!table) return null;
-	const view = new DataView(elf), names = sections[table.link].offset, found = [];
+	const view = new DataView(elf), names = sections[table.link].offset, pairs = [];
 	for (let at = table.offset; at < table.offset + table.size; at += 16) {
 		const kind = view.getUint8(at + 12) & 0xf, section = view.getUint16(at + 14, true);
 		const is_label = kind === 0 && /text/.test(sections[section]?.name ?? "");	// of assembly
 		const name = string_at(elf, names + view.getUint32(at, true));
-		if (name && section && (kind === FUNCTION || is_label)) found.push([view.getUint32(at + 4, true), name]);
+		if (name && section && (kind === FUNCTION || is_label)) pairs.push([view.getUint32(at + 4, true), name]);
 	}
-	return found;
+	return pairs;
 }
 
 // kernel/report/symbols.h: pairs of an address and a pointer to a name.
 function from_kernel(elf, sections) {
 	const table = sections.find((each) => each.name === ".symbols");
 	if (!table) return null;
-	const view = new DataView(elf), found = [];
+	const view = new DataView(elf), pairs = [];
 	for (let at = table.offset; at + 8 <= table.offset + table.size; at += 8) {
 		const [address, pointer] = [view.getUint32(at, true), view.getUint32(at + 4, true)];
 		const home = sections.find((each) => each.address && each.address <= pointer && pointer < each.address + each.size);
-		if (address && home) found.push([address, string_at(elf, home.offset + pointer - home.address)]);
+		if (address && home) pairs.push([address, string_at(elf, home.offset + pointer - home.address)]);
 	}
-	return found;
+	return pairs;
 }
 
 // An address with the function that it is in: "0xc0103f7b kmain+0x6b". Where a call returns to is
@@ -102,12 +102,12 @@ function from_kernel(elf, sections) {
 export function describe(address, symbols, is_return = false) {
 	const hex = `0x${(address >>> 0).toString(16).padStart(8, "0")}`;
 	const wanted = (address >>> 0) - (is_return ? 1 : 0);
-	let low = 0, high = symbols.length;
-	while (low < high) {
-		const middle = (low + high) >> 1;
-		if (symbols[middle][0] <= wanted) low = middle + 1;
-		else high = middle;
+	let first = 0, end = symbols.length;
+	while (first < end) {
+		const probe = (first + end) >> 1;
+		if (symbols[probe][0] <= wanted) first = probe + 1;
+		else end = probe;
 	}
-	if (!low || address - symbols[low - 1][0] > 0x10000) return hex;
-	return `${hex} ${symbols[low - 1][1]}+0x${(address - symbols[low - 1][0]).toString(16)}`;
+	if (!first || address - symbols[first - 1][0] > 0x10000) return hex;
+	return `${hex} ${symbols[first - 1][1]}+0x${(address - symbols[first - 1][0]).toString(16)}`;
 }

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from labs.tools.machine.bounded import run_within
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "labs/page"
@@ -38,12 +39,12 @@ def ask(question: str, *words: str | Path) -> Any:
     """The answer of node.mjs."""
     require_node()
     command = ["node", str(Path(__file__).with_name("node.mjs")), str(MODULES), question]
-    done = subprocess.run(
+    done = run_within(
         [*command, *map(str, words)],
         capture_output=True,
         text=True,
         check=False,
-        timeout=SECONDS,
+        seconds=SECONDS,
     )
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout.splitlines()[-1])

@@ -195,7 +195,7 @@ def test_drawings_stand_alone():
     for path in (SLIDES / "drawings").glob("*.svg"):
         text = path.read_text(encoding="utf-8").replace('xmlns="http://www.w3.org/2000/svg"', "")
         assert "http" not in text, path.name
-        assert "<title>" in text, path.name
+        assert re.search(r"<title[ >]", text), path.name
 
 
 @pytest.fixture(scope="module")
@@ -386,7 +386,9 @@ def test_pages_and_sessions_are_told_apart():
 
 def test_a_deck_with_notes_is_finished():
     for name in UNFINISHED:
-        assert any(not page.notes for page in pages_of(source_of(name))), name
+        pages = pages_of(source_of(name))
+        is_short = len(pages) < 36 * CLASSES.get(name, 1)
+        assert is_short or any(not page.notes for page in pages), name
 
 
 @pytest.mark.parametrize("plot", draw.figures(), ids=lambda plot: plot["name"])

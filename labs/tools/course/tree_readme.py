@@ -31,9 +31,13 @@ BESIDE = (
     ("Makefile", "every command; `make` alone prints them", "skim"),
     ("labs/tools/", "the programs of the commands", "ignore"),
     ("labs/glossary.md", "the terms of all lessons, in English and Chinese", "skim"),
+    ("labs/laptop.md", "what each system needs, and a container that has it", "skim"),
+    ("labs/page/", "the page on which `make share` shows your kernel to a friend", "ignore"),
     ("labs/", "earlier lessons, lists of exercises and folders", "ignore"),
     ("tests/", "earlier lessons' tests, and what tests need", "ignore"),
     ("pyproject.toml", "settings of tools, as are files whose name begins with a dot", "ignore"),
+    (".devcontainer/", "a container with all that the course needs", "ignore"),
+    (".vscode/", "the commands as tasks of an editor", "ignore"),
     ("LICENSE", "MIT", "ignore"),
 )
 
