@@ -423,13 +423,17 @@ def test_a_deck_as_pdf(chinese, name):
 
 
 def copy_of_sources(directory: Path) -> Path:
-    """The slides and all that they show, elsewhere. Returns the directory of the slides."""
-    shutil.copytree(SLIDES, directory / "slides")
-    for path, _ in (match for name in DECKS for match in EXCERPT.findall(source_of(name))):
-        copy = directory / "slides" / path
+    """The slides of lesson 1 and all that they show, elsewhere. Returns their directory."""
+    slides = directory / "slides"
+    shutil.copytree(SLIDES, slides, ignore=shutil.ignore_patterns("*.md", "locale"))
+    (slides / "index.md").write_text("# Decks\n\n```{toctree}\nlesson1\n```\n")
+    shutil.copy(SLIDES / "lesson1.md", slides)
+    shutil.copytree(ROOT / "labs/lesson1/drawings", directory / "labs/lesson1/drawings")
+    for path, _ in EXCERPT.findall(source_of("lesson1")):
+        copy = slides / path
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(SLIDES / path, copy)
-    return directory / "slides"
+    return slides
 
 
 def test_an_anchor_that_is_gone_stops_the_build(tmp_path):
