@@ -1,6 +1,6 @@
 """The decks' sources, page by page: what a page shows, its notes, and the commands of both.
 
-slides/README.md has the form. Decks that are not written to it yet are in UNFINISHED.
+slides/README.md has the form. Decks that do not keep to it yet are in UNFINISHED.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ SLIDES = ROOT / "slides"
 DECKS = sorted(path.stem for path in SLIDES.glob("*.md") if path.stem != "README")
 
 UNFINISHED = ("storage",)
-"""Decks without notes."""
+"""Decks without notes on each page, or with too few pages."""
 
 UNLABELLED = ("lesson4", "lesson5", "lesson6", "storage")
 """Decks whose drawings have English labels in Chinese, too."""

@@ -6,7 +6,6 @@ takes commands of QEMU's monitor.
 
 from __future__ import annotations
 
-import re
 import socket
 import subprocess
 import time
@@ -14,12 +13,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from labs.tools.grading.lab import processor_times
-from labs.tools.machine.bounded import Patience
+from labs.tools.machine.gdb_protocol import (
+    PACKET,
+    START_SECONDS,
+    StubError,
+    connected,
+    framed,
+    monitor_packet,
+)
 
-PACKET = re.compile(rb"\$([^#]*)#..", re.DOTALL)
 POLL_SECONDS = 0.2
 MOMENT = 0.2  # seconds
-START_SECONDS = 60
 IDLE_SECONDS = 8  # of real time in which QEMU could have worked and had nothing to do
 
 
@@ -60,9 +64,8 @@ class GdbStub:
     def send(self, *requests: str) -> None:
         """Sends packets, all at once: each that waits for an answer costs two changes of tasks."""
         self.sent += requests
-        packets = (each.encode() for each in requests)
-        data = (b"$%s#%02x" % (each, sum(each) & 0xFF) for each in packets)
-        self._stream.sendall(self._owed + b"".join(data))
+        data = b"".join(framed(each.encode()) for each in requests)
+        self._stream.sendall(self._owed + data)
         self._owed = b""
 
     def start(self, *requests: str) -> list[str]:
@@ -133,7 +136,7 @@ class GdbStub:
 
     def monitor(self, command: str) -> str:
         """Runs a command of QEMU's monitor and returns what it prints."""
-        answer, text = self.ask("qRcmd," + command.encode().hex()), ""
+        answer, text = self.ask(monitor_packet(command)), ""
         while answer.startswith("O") and answer != "OK":
             text += bytes.fromhex(answer[1:]).decode()
             answer = self.receive(START_SECONDS)
@@ -142,12 +145,9 @@ class GdbStub:
 
 def connection(path: Path, process: subprocess.Popen[bytes]) -> socket.socket:
     """The connection to QEMU's socket, as soon as there is one. Raises StubGone."""
-    stream = socket.socket(socket.AF_UNIX)
-    patience = Patience(START_SECONDS)
-    while stream.connect_ex(str(path)) != 0:
-        if process.poll() is not None or patience.is_over():
-            stream.close()
-            raise StubGone("QEMU did not start the kernel")
-        time.sleep(0.005)
+    try:
+        stream = connected(path, process)
+    except StubError as error:
+        raise StubGone("QEMU did not start the kernel") from error
     stream.settimeout(POLL_SECONDS)
     return stream

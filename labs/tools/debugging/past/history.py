@@ -15,13 +15,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from labs.tools.debugging.past.stub import (
-    LOOK_SECONDS,
-    PHYSICAL,
-    Stub,
-    StubError,
-    monitor_packet,
-)
+from labs.tools.debugging.past.stub import LOOK_SECONDS, PHYSICAL, Stub
+from labs.tools.machine.gdb_protocol import StubError, monitor_packet
 from labs.tools.machine.qemu_command import Config
 from labs.tools.machine.qemu_process import start_qemu
 

@@ -22,7 +22,8 @@ from typing import Any
 
 from labs.tools.debugging.past.history import Edit, History, Past
 from labs.tools.debugging.past.search import count_hits, last_change, last_hits
-from labs.tools.debugging.past.stub import INTERRUPT, PACKET, PHYSICAL, Stub, StubError, framed
+from labs.tools.debugging.past.stub import INTERRUPT, PHYSICAL, Stub
+from labs.tools.machine.gdb_protocol import PACKET, StubError, framed
 from labs.tools.machine.monitor import PM_TIMER_PORT
 
 ASKED = "past "

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import re
 import select
-import socket
 import subprocess
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from labs.tools.machine.bounded import Patience
+from labs.tools.machine.gdb_protocol import (
+    PACKET,
+    START_SECONDS,
+    StubError,
+    connected,
+    framed,
+    monitor_packet,
+)
 
-PACKET = re.compile(rb"\$([^#]*)#..", re.DOTALL)
 COUNT = re.compile(r"instruction count = (\d+)")
-START_SECONDS = 60
 LOOK_SECONDS = 0.2
 PHYSICAL = "Qqemu.PhyMemMode:1", "Qqemu.PhyMemMode:0"
 INTERRUPT = b"\x03"
-
-
-class StubError(Exception):
-    """QEMU has ended, or does not go on; the text says which."""
 
 
 class Stub:
@@ -106,11 +106,6 @@ class Stub:
         self._received += data
 
 
-def monitor_packet(command: str) -> str:
-    """The packet that runs a command of QEMU's monitor."""
-    return "qRcmd," + command.encode().hex()
-
-
 def count_in(text: str) -> int:
     """The number in QEMU's answer to `info replay`. Raises StubError."""
     found = COUNT.search(text)
@@ -119,23 +114,6 @@ def count_in(text: str) -> int:
             "QEMU counts no instructions: this machine is neither recorded nor replayed"
         )
     return int(found[1])
-
-
-def framed(data: bytes) -> bytes:
-    """A packet as it is sent."""
-    return b"$%s#%02x" % (data, sum(data) & 0xFF)
-
-
-def connected(path: Path, process: subprocess.Popen[bytes]) -> socket.socket:
-    """The connection to QEMU's socket, as soon as there is one. Raises StubError."""
-    stream = socket.socket(socket.AF_UNIX)
-    patience = Patience(START_SECONDS)
-    while stream.connect_ex(str(path)) != 0:
-        if process.poll() is not None or patience.is_over():
-            stream.close()
-            raise StubError("QEMU did not start")
-        time.sleep(0.005)
-    return stream
 
 
 def registers_in(answer: str, names: Sequence[str]) -> dict[str, int]:
