@@ -80,7 +80,7 @@ static inline struct file *file_opened(struct file *file)
 /* Calls `release` with a variable's address when its block is left, on every path: as Linux's
  * __free (include/linux/cleanup.h). The variable begins as NULL, or as zeros, for which release
  * does nothing. */
-#define CLEANUP(release) __attribute__((cleanup(release)))
+#define CLEANUP(release) __attribute__((cleanup(release), unused))
 
 /* For CLEANUP of what interrupts_disable returned. */
 static inline void interrupts_leave(const bool *enabled)

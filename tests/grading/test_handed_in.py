@@ -14,6 +14,7 @@ import pytest
 
 from labs.tools.course.exercises import ROOT, lessons, of_lesson
 from labs.tools.course.handed_in import (
+    COURSE,
     HandedInError,
     Measurement,
     answers_path,
@@ -120,15 +121,19 @@ def test_figures_are_those_of_the_kernel() -> None:
 
 
 def test_sources_choose_the_points(tmp_path: Path) -> None:
-    """Spaces and line ends do not matter; every other change does."""
+    """Spaces and line ends do not matter; every other change does, also that of the course."""
     for each in of_lesson(1):
         for path in each.files:
             (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / path).write_text((ROOT / path).read_text())
-    same = sources_of(ROOT, 1)
+    same = sources_of(tmp_path, 1)
     changed = tmp_path / "kernel/lib/format.c"
     changed.write_bytes(changed.read_bytes().replace(b"\n", b" \r\n"))
     assert sources_of(tmp_path, 1) == same
+    (tmp_path / COURSE).parent.mkdir(exist_ok=True)
+    (tmp_path / COURSE).write_text("a-word\n")
+    assert sources_of(tmp_path, 1) != same
+    (tmp_path / COURSE).unlink()
     changed.write_text(changed.read_text() + "int x;\n")
     assert sources_of(tmp_path, 1) != same
     numbers = {chosen(str(i), "size", 10, 13) for i in range(100)}

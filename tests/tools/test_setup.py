@@ -140,22 +140,53 @@ def test_no_way_to_install(machine: FakeMachine, without: str, user: str, said: 
     assert machine.calls() == []
 
 
-@pytest.mark.parametrize(
-    ("manager", "said"),
-    [
-        ("dnf", "Try: sudo dnf install ShellCheck bubblewrap nasm\n"),
-        ("pacman", "Try: sudo pacman -S --needed bubblewrap nasm shellcheck\n"),
-        ("brew", "Try: brew install nasm shellcheck; no package is known for: bubblewrap\n"),
-    ],
-)
-def test_names_of_other_systems(machine: FakeMachine, manager: str, said: str) -> None:
+OTHER_SYSTEMS = {
+    "dnf": "Try: sudo dnf install ShellCheck bubblewrap nasm\n",
+    "pacman": "Try: sudo pacman -S --needed bubblewrap nasm shellcheck\n",
+    "brew": "Try: brew install nasm shellcheck; no package is known for: bubblewrap\n",
+}
+OS_RELEASES = {
+    "fedora": ('NAME="Fedora Linux"\nID=fedora\nVERSION_ID=43\n', "dnf"),
+    "alma": ('ID="almalinux"\nID_LIKE="rhel centos fedora"\n', "dnf"),
+    "arch": ("ID=arch\nBUILD_ID=rolling\n", "pacman"),
+    "manjaro": ("ID=manjaro\nID_LIKE=arch\n", "pacman"),
+    "void": ('ID="void"\n', None),
+    "none": (None, None),
+}
+
+
+@pytest.fixture
+def without_apt(machine: FakeMachine) -> FakeMachine:
     machine.install()
     machine.remove("nasm", "bwrap", "shellcheck", "apt-get")
-    machine.fake(manager, "exit 1")
-    done = machine.run("setup.sh", "test")
+    return machine
+
+
+@pytest.mark.parametrize("manager", OTHER_SYSTEMS)
+def test_names_of_other_systems(without_apt: FakeMachine, manager: str) -> None:
+    without_apt.fake(manager, "exit 1")
+    done = without_apt.run("setup.sh", "test", OS_RELEASE="/dev/null")
     assert done.returncode == 1
-    assert f"no apt-get here. {said}" in done.stderr
-    assert machine.calls() == []
+    assert f"no apt-get here. {OTHER_SYSTEMS[manager]}" in done.stderr
+    assert without_apt.calls() == []
+
+
+@pytest.mark.parametrize("system", OS_RELEASES)
+def test_the_system_says_what_its_packages_are_called(
+    without_apt: FakeMachine, system: str
+) -> None:
+    """Homebrew is there, too. A system that is not known gets what is there, if anything is."""
+    text, manager = OS_RELEASES[system]
+    place = without_apt.home / "os-release"
+    if text:
+        place.write_text(text)
+    if manager:
+        without_apt.fake("brew", "exit 1")
+        without_apt.fake("dnf" if manager == "pacman" else "pacman", "exit 1")
+    done = without_apt.run("setup.sh", "test", OS_RELEASE=str(place))
+    otherwise = "Install by other means what Debian calls: nasm bubblewrap shellcheck\n"
+    assert done.returncode == 1
+    assert f"no apt-get here. {OTHER_SYSTEMS.get(manager, otherwise)}" in done.stderr
 
 
 def test_every_package_has_a_name_elsewhere() -> None:

@@ -290,7 +290,7 @@ class Lab:
         if self.boxed:
             settings = ["env", "ASAN_OPTIONS=detect_leaks=0"]
             boxed = sandbox.box(program.parent, writable=False)
-            command += [*boxed, *settings, f"{sandbox.INSIDE}/{program.name}"]
+            command += [*boxed, *settings, f"{sandbox.inside(program.parent)}/{program.name}"]
         else:
             command += [str(program)]
         script = program.parent.with_suffix(".sh")

@@ -4,6 +4,9 @@ The box (bubblewrap) has the system's programs and libraries, one directory at /
 and no network, no other process, no environment. Of a tree that has a directory build/ only that
 can be written to. prlimit bounds time, memory and files.
 
+Where bubblewrap cannot make it (a container without user namespaces), Landlock and seccomp make
+another one (landlock_box.py): the directory has its own path, and names of processes are seen.
+
 run(["make", "-s", "build/kernel.elf"], Path("tree"), BUILD)
 """
 
@@ -14,9 +17,10 @@ import select
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -37,7 +41,16 @@ REMEDY = (
     "It needs bubblewrap and user namespaces: apt-get install bubblewrap; in a container, allow "
     "user namespaces (docker: --security-opt seccomp=unconfined --security-opt "
     "apparmor=unconfined); elsewhere, sysctl kernel.unprivileged_userns_clone=1 and "
-    "kernel.apparmor_restrict_unprivileged_userns=0."
+    "kernel.apparmor_restrict_unprivileged_userns=0. Without them, Linux 6.2 or later and: "
+    ".venv/bin/python -m pip install -r labs/tools/setup/requirements-box.txt"
+)
+# Another user than root, who may still read what is root's. Landlock says what that is.
+NOBODY = 65534
+AS_NOBODY = (
+    *("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"),
+    "--inh-caps=-all,+dac_override",
+    "--ambient-caps=-all,+dac_override",
+    "--bounding-set=-all,+dac_override",
 )
 
 
@@ -85,21 +98,50 @@ class Finished:
 def box(directory: Path, writable: bool = True) -> list[str]:
     """The command that starts the rest of the line in the box, in `directory`. Where that is not
     writable, nothing is but /tmp; of a tree only build/ is."""
+    build = directory / "build"
+    is_tree = build.is_dir() and not build.is_symlink()
+    if not why_no_bubblewrap():
+        return bubblewrap(directory, writable, is_tree)
+    return landlock(directory, [build if is_tree else directory] if writable else [])
+
+
+def inside(directory: Path) -> str:
+    """What a directory is called in its box."""
+    return INSIDE if not why_no_bubblewrap() else str(directory)
+
+
+def systems() -> list[str]:
+    """What is in each box."""
+    return [*SYSTEM, *sorted(map(str, Path("/").glob(CROSS[1:])))]
+
+
+def bubblewrap(directory: Path, writable: bool, is_tree: bool) -> list[str]:
+    """The box of namespaces."""
     command = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--clearenv"]
     for name, value in ENVIRONMENT.items():
         command += ["--setenv", name, value]
-    for system in (*SYSTEM, *sorted(map(str, Path("/").glob(CROSS[1:])))):
+    for system in systems():
         command += ["--ro-bind-try", system, system]
     for link, target in LINKS.items():
         command += ["--symlink", target, link] if Path(link).is_symlink() else bound(link)
     command += ["--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev"]
     command += ["--size", str(TEMPORARY_BYTES), "--tmpfs", "/tmp"]
-    build = directory / "build"
-    is_tree = build.is_dir() and not build.is_symlink()
     command += ["--bind" if writable and not is_tree else "--ro-bind", str(directory), INSIDE]
     if writable and is_tree:
-        command += ["--bind", str(build), f"{INSIDE}/build"]
+        command += ["--bind", str(directory / "build"), f"{INSIDE}/build"]
     return [*command, "--remount-ro", "/", "--chdir", INSIDE]
+
+
+def landlock(directory: Path, writable: Sequence[Path]) -> list[str]:
+    """The box of refusals."""
+    there = [path for path in (*systems(), *LINKS) if os.path.exists(path)]
+    words = [f"--read={path}" for path in (*there, directory.absolute())]
+    words += [f"--write={path.absolute()}" for path in writable]
+    environment = [f"{name}={value}" for name, value in ENVIRONMENT.items()]
+    where = ["env", "-i", f"--chdir={directory.absolute()}", *environment]
+    who = AS_NOBODY if os.geteuid() == 0 else ()
+    python = [sys.executable, "-I", str(Path(__file__).with_name("landlock_box.py"))]
+    return [*where, *who, *python, *words, "--"]
 
 
 def bound(path: str) -> list[str]:
@@ -108,15 +150,32 @@ def bound(path: str) -> list[str]:
 
 
 @cache
-def why_unavailable() -> str:
-    """Empty when the box works here; else the cause."""
+def why_no_bubblewrap() -> str:
+    """Empty when its box works here; else the cause."""
     for program in ("bwrap", "prlimit"):
         if not shutil.which(program):
             return f"{program} is not installed"
+    return cause(lambda empty: bubblewrap(empty, True, False))
+
+
+@cache
+def why_unavailable() -> str:
+    """Empty when one of the boxes works here; else why none does."""
+    if not why_no_bubblewrap() or not (other := cause(lambda empty: landlock(empty, [empty]))):
+        return ""
+    return f"{why_no_bubblewrap()}; without namespaces: {other}"
+
+
+def cause(box_of: Callable[[Path], list[str]]) -> str:
+    """Why a box does not work here; empty when it does."""
     with tempfile.TemporaryDirectory() as empty:
-        trial = [*BUILD.prefix(), *box(Path(empty)), "true"]
-        done = subprocess.run(trial, capture_output=True, text=True, check=False)
-    return "" if done.returncode == 0 else done.stderr.strip() or f"status {done.returncode}"
+        trial = [*BUILD.prefix(), *box_of(Path(empty)), "true"]
+        try:
+            done = subprocess.run(trial, capture_output=True, text=True, check=False)
+        except OSError as error:
+            return str(error)
+    words = done.stderr.strip().splitlines()
+    return "" if done.returncode == 0 else (words or [f"status {done.returncode}"])[-1]
 
 
 def require() -> None:

@@ -215,20 +215,34 @@ refuse_hopeless() {
 	fi
 }
 
+# Prints the package manager of this system, which os-release names: another one may be there, too.
+manager() {
+	local each
+	# shellcheck disable=SC1090 # a list of variables
+	case " $(. "${OS_RELEASE:-/etc/os-release}" 2>/dev/null && echo "$ID ${ID_LIKE:-}") " in
+	*" fedora "* | *" rhel "*) echo dnf ;;
+	*" arch "*) echo pacman ;;
+	*)
+		for each in dnf pacman brew; do
+			has "$each" && echo "$each" && return
+		done
+		;;
+	esac
+}
+
 # Prints how to install what is missing on a system without apt-get.
 by_other_means() {
-	local manager column=1 names none
-	local install=(x "sudo dnf install" "sudo pacman -S --needed" "brew install")
-	for manager in dnf pacman brew; do
-		column=$((column + 1))
-		has "$manager" || continue
-		names=$(other_names "$column" | grep -vx -e - | sort -u | tr '\n' ' ')
-		none=$(not_packaged "$column")
-		none=${none:+; no package is known for: $none}
-		echo "Try: ${install[column - 1]} ${names% }$none"
-		return
-	done
-	echo "Install by other means what Debian calls: ${missing[*]}"
+	local column names none install
+	case $(manager) in
+	dnf) column=2 install="sudo dnf install" ;;
+	pacman) column=3 install="sudo pacman -S --needed" ;;
+	brew) column=4 install="brew install" ;;
+	*) echo "Install by other means what Debian calls: ${missing[*]}" && return ;;
+	esac
+	names=$(other_names "$column" | grep -vx -e - | sort -u | tr '\n' ' ')
+	none=$(not_packaged "$column")
+	none=${none:+; no package is known for: $none}
+	echo "Try: $install ${names% }$none"
 }
 
 # Prints what the system of column $1 of names.txt calls what is missing, a line each.

@@ -10,6 +10,8 @@ if [ ! -x "$place/.venv/bin/python" ]; then
 	mkdir -p "$place"
 	tar -xzf apprentice.tar.gz -C "$place"
 	make -s -C "$place" setup-test >&2
+	(cd "$place" && .venv/bin/python -m pip install -q \
+		-r labs/tools/setup/requirements-box.txt >&2)
 fi
 cd "$place"
 exec .venv/bin/python -m labs.tools.cohort.platform --format autolab --lesson @LESSON@ \
