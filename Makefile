@@ -187,10 +187,14 @@ INT32 := -U__INT32_TYPE__ -D__INT32_TYPE__=int -U__INT32_MAX__ -D__INT32_MAX__=0
 	-U__UINT32_TYPE__ '-D__UINT32_TYPE__=unsigned int' \
 	-U__UINT32_MAX__ -D__UINT32_MAX__=0xffffffffu
 
+# Where a tree and the compiler are changes no byte of a kernel.
+HEADERS = $(call once,compiler_headers,$(call tool,cc) -print-file-name=include)
+HERE    = $(call quoted,-ffile-prefix-map=$(CURDIR)=.) -ffile-prefix-map=$(HEADERS)=include
+
 # A function in a table has the table's parameters, needed or not. What waits in a list is often a
 # local variable of the task that sleeps: gcc 14 takes it for one that stays there.
-CFLAGS = -std=gnu11 -march=i686 -O2 -g -I. $(INT32) \
-	-Wall -Wextra -Wno-unused-parameter -Wstrict-prototypes -Wmissing-prototypes -Wvla \
+CFLAGS = -std=gnu11 -march=i686 -O2 -g -I. $(INT32) $(HERE) \
+	-Wall -Wextra -Wno-unused-parameter -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wdate-time \
 	-Werror=implicit-function-declaration $(if $(CI),-Werror) \
 	-ffreestanding -fno-pic -fno-stack-protector -fno-omit-frame-pointer \
 	-fno-optimize-sibling-calls -fno-asynchronous-unwind-tables -fno-strict-aliasing \
@@ -243,7 +247,8 @@ $(CONSTANTS)/%.ld: %.h labs/tools/setup/constants.awk
 	$(Q)awk -v FORM='%s = %s;' -f labs/tools/setup/constants.awk $< >$@
 
 # NASM 2.16 names no included file with -MD, which assembles; with -M it does.
-ASSEMBLE = $(NASM) -f elf32 -M -MP -MT $@ -MF $(@:.o=.d) $< && $(NASM) -f elf32 -g -F dwarf $< -o $@
+ASSEMBLE = $(NASM) -f elf32 -M -MP -MT $@ -MF $(@:.o=.d) $< && $(NASM) -f elf32 -g -F dwarf $< -o $@ && \
+	python3 -I -S labs/tools/setup/debug_paths.py $@
 
 $(BUILD)/objects/%.asm.o: %.asm Makefile | $(call MADE_FROM,inc)
 	@mkdir -p $(@D)
@@ -286,7 +291,7 @@ USER_LIBC := $(patsubst user/%,$(BUILD)/user/objects/%.o,$(wildcard user/libc/*.
 
 # The compiler's own headers, and ours: system headers all, which -MMD would leave out.
 USER_CFLAGS = $(CFLAGS) -ffunction-sections -fdata-sections -nostdinc -isystem user/include \
-	-isystem $(call once,compiler_headers,$(call tool,cc) -print-file-name=include)
+	-isystem $(HEADERS)
 
 $(BUILD)/user/objects/%.c.o: user/%.c Makefile
 	@mkdir -p $(@D)

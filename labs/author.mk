@@ -9,7 +9,7 @@ LESSON ?= $(if $(IS_SHELL),$(lastword $(LESSONS)),storage)
 
 .PHONY: autograder course grade-class similarity snakemake
 .PHONY: setup-suite picture crash fuzz layouts faults fsx full-disks start slides check-slides prove mistakes shares thirds bench \
-	budget tables test test-fast distributions debian
+	budget tables test test-fast compilers container distributions debian
 
 help::
 	@echo
@@ -81,6 +81,9 @@ help::
 	@echo "                    WHOLE=yes               every case of what has many equal ones; else of"
 	@echo "                                            some a sample, always the same"
 	@echo "                    RENEW=yes               and notes how long tests take, tests/seconds.txt"
+	@echo "  make compilers  a lesson's kernel by each compiler that is here, and whether it boots:"
+	@echo "                    [LESSON=6] [CROSS='clang clang-lld']"
+	@echo "  make container  builds the dev container with buildah, and grades an exercise in it"
 	@echo "  make distributions   make run and make test on a bare Debian 12 and 13, in a"
 	@echo "                  container: [DIST=12|13|next] [WHO=user|root] [COMMAND='make run']"
 	@echo "  make debian     Debian's programs on the kernel, compared with this machine's Linux, many"
@@ -284,6 +287,12 @@ debian: setup-test
 	@$(PYTHON) -m tests.support.debian_programs $(SET)
 
 # What is said on the command line (DIST, WHO, COMMAND) reaches it in its environment.
+compilers: setup-test
+	@env -u CROSS $(PYTHON) -m labs.tools.proving.compilers $(call option,CROSS,cross) $(THE_LESSON)
+
+container: setup
+	@labs/tools/setup/container.sh
+
 distributions:
 	@labs/tools/setup/distributions.sh
 

@@ -63,7 +63,7 @@ static int start_from_user(struct start *start, uint32_t directory, uint32_t add
 int inode_at(uint32_t directory, uint32_t address, uint32_t flags, struct inode **inode)
 {
 	enum path_end end = flags & AT_SYMLINK_NOFOLLOW ? PATH_STAY : PATH_FOLLOW;
-	struct start start CLEANUP(start_release) = { NULL };
+	struct start start CLEANUP(start_release) = {};
 	int error = flags & ~AT_FLAGS ? -EINVAL : start_from_user(&start, directory, address);
 
 	if (error || *start.path || !(flags & AT_EMPTY_PATH))
@@ -105,7 +105,7 @@ int vfs_open_path(struct inode *start, const char *text, uint32_t flags, struct 
 static int open_at(uint32_t directory, uint32_t address, uint32_t flags, uint32_t mode)
 {
 	struct files *files = current->process->files;
-	struct start start CLEANUP(start_release) = { NULL };
+	struct start start CLEANUP(start_release) = {};
 	struct file *file;
 	int result = start_from_user(&start, directory, address);
 
@@ -124,7 +124,7 @@ SYSCALL(8, sys_creat, "so", open_at(HERE, frame->ebx, O_CREAT | O_WRONLY | O_TRU
 /* Makes what the type in mode says. */
 static int make_at(uint32_t directory, uint32_t address, uint32_t mode, uint32_t device)
 {
-	struct start start CLEANUP(start_release) = { NULL };
+	struct start start CLEANUP(start_release) = {};
 
 	mode &= ~current->process->files->umask;
 	return start_from_user(&start, directory, address)
@@ -153,7 +153,7 @@ static int make_node_at(uint32_t directory, uint32_t address, uint32_t mode, uin
 /* unlink, or with AT_REMOVEDIR rmdir. */
 static int remove_at(uint32_t directory, uint32_t address, uint32_t flags)
 {
-	struct start start CLEANUP(start_release) = { NULL };
+	struct start start CLEANUP(start_release) = {};
 
 	if (flags & ~AT_REMOVEDIR)
 		return -EINVAL;
@@ -177,7 +177,7 @@ static int link_at(uint32_t directory, uint32_t address, uint32_t new_directory,
 		   uint32_t new_address, uint32_t flags)
 {
 	struct inode *inode CLEANUP(inode_release) = NULL;
-	struct start to CLEANUP(start_release) = { NULL };
+	struct start to CLEANUP(start_release) = {};
 
 	flags =
 	    flags & AT_SYMLINK_FOLLOW ? flags & ~AT_SYMLINK_FOLLOW : flags | AT_SYMLINK_NOFOLLOW;
@@ -189,7 +189,7 @@ static int link_at(uint32_t directory, uint32_t address, uint32_t new_directory,
 /* The target is text: where it leads, and whether it leads anywhere, is found when it is walked. */
 static int symlink_at(uint32_t target, uint32_t directory, uint32_t address)
 {
-	struct start from CLEANUP(start_release) = { NULL }, to CLEANUP(start_release) = { NULL };
+	struct start from CLEANUP(start_release) = {}, to CLEANUP(start_release) = {};
 
 	return start_from_user(&from, HERE, target) ?: start_from_user(&to, directory, address)
 		   ?: vfs_symlink(to.directory, to.path, from.path);
@@ -199,7 +199,7 @@ static int symlink_at(uint32_t target, uint32_t directory, uint32_t address)
 static int rename_at(uint32_t directory, uint32_t address, uint32_t new_directory,
 		     uint32_t new_address, uint32_t flags)
 {
-	struct start from CLEANUP(start_release) = { NULL }, to CLEANUP(start_release) = { NULL };
+	struct start from CLEANUP(start_release) = {}, to CLEANUP(start_release) = {};
 
 	if (flags > RENAME_EXCHANGE)
 		return -EINVAL;

@@ -34,6 +34,7 @@ TOOLS = (
     "labs/tools/setup/toolchain.sh",
     "labs/tools/setup/symbols.awk",
     "labs/tools/setup/constants.awk",
+    "labs/tools/setup/debug_paths.py",
     "tests/host/rename.h",
 )
 SIZE_LIMIT = 256 << 10  # bytes of a submitted file
