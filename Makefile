@@ -13,6 +13,7 @@ $(foreach each,$(filter PYTHON% PYTEST_%,$(.VARIABLES)),$(eval unexport $(each))
 BUILD  := build
 override PYTHON := .venv/bin/python
 export PYTHONDONTWRITEBYTECODE := 1
+export PYTHONUTF8 := 1
 
 # --- what a person may set ----------------------------------------------------------------------
 

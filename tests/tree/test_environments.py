@@ -48,7 +48,8 @@ FORMAT = by_id("1.3")
 
 
 def test_environment_of_a_python_is_ours() -> None:
-    kept = {"PATH": "/bin", "PYTHONDONTWRITEBYTECODE": "1", "CC": "gcc"}
+    ours = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONUTF8": "1"}
+    kept = {"PATH": "/bin", "CC": "gcc", **ours}
     assert own_environment(kept | TRAP | {"MAKEFLAGS": "-k", "MAKELEVEL": "3"}) == kept
 
 
@@ -67,7 +68,7 @@ def test_make_hands_no_variable_of_pythons_down() -> None:
         ["make", "-s", "-f", "Makefile", "-f", "-", "shown"], cwd=ROOT, input=rule, text=True,
         env={**os.environ, **TRAP}, capture_output=True, check=True,
     )  # fmt: skip
-    assert done.stdout.split() == ["PYTHONDONTWRITEBYTECODE"]
+    assert done.stdout.split() == ["PYTHONDONTWRITEBYTECODE", "PYTHONUTF8"]
 
 
 def test_pytest_refuses_to_run_without_assertions() -> None:

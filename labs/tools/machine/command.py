@@ -24,7 +24,8 @@ INTERRUPTED = 130  # what a shell says after ^C
 
 # What changes how a Python, a pytest or git works, and what the make around us hands down.
 OUTSIDE = ("PYTHON", "PYTEST_", "GIT_", "MAKE")
-BYTECODE = "PYTHONDONTWRITEBYTECODE"  # the Makefile sets it, and it changes no result
+# The Makefile sets them: one changes no result; a folder's name may be no text of the locale.
+OURS = ("PYTHONDONTWRITEBYTECODE", "PYTHONUTF8")
 
 # Options that are not called as make's variable of them is.
 VARIABLES = {"memory": "MEM", "command": "CMD", "exercise": "EX"}
@@ -71,7 +72,7 @@ A_COUNT = whole_number(1, 10_000_000)  # how often something is done
 def own_environment(base: Mapping[str, str] = os.environ) -> dict[str, str]:
     """The environment for a Python, pytest, git or make of ours: they do the same whatever a person
     has set for their own (PYTHONOPTIMIZE would take the checks away, PYTEST_ADDOPTS add tests)."""
-    return {k: v for k, v in base.items() if k == BYTECODE or not k.startswith(OUTSIDE)}
+    return {k: v for k, v in base.items() if k in OURS or not k.startswith(OUTSIDE)}
 
 
 def typed_path(text: str) -> Path:
