@@ -195,8 +195,8 @@ HERE    = $(call quoted,-ffile-prefix-map=$(CURDIR)=.) -ffile-prefix-map=$(HEADE
 # A function in a table has the table's parameters, needed or not. What waits in a list is often a
 # local variable of the task that sleeps: gcc 14 takes it for one that stays there.
 CFLAGS = -std=gnu11 -march=i686 -O2 -g -I. $(INT32) $(HERE) \
-	-Wall -Wextra -Wno-unused-parameter -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wdate-time \
-	-Werror=implicit-function-declaration $(if $(CI),-Werror) \
+	-Wall -Wextra -Wno-unused-parameter -Wstrict-prototypes -Wmissing-prototypes -Wvla \
+	-Wdate-time -Werror=implicit-function-declaration $(if $(CI),-Werror) \
 	-ffreestanding -fno-pic -fno-stack-protector -fno-omit-frame-pointer \
 	-fno-optimize-sibling-calls -fno-asynchronous-unwind-tables -fno-strict-aliasing \
 	-fcf-protection=none -mgeneral-regs-only -mno-red-zone \
@@ -248,7 +248,8 @@ $(CONSTANTS)/%.ld: %.h labs/tools/setup/constants.awk
 	$(Q)awk -v FORM='%s = %s;' -f labs/tools/setup/constants.awk $< >$@
 
 # NASM 2.16 names no included file with -MD, which assembles; with -M it does.
-ASSEMBLE = $(NASM) -f elf32 -M -MP -MT $@ -MF $(@:.o=.d) $< && $(NASM) -f elf32 -g -F dwarf $< -o $@ && \
+ASSEMBLE = $(NASM) -f elf32 -M -MP -MT $@ -MF $(@:.o=.d) $< && \
+	$(NASM) -f elf32 -g -F dwarf $< -o $@ && \
 	python3 -I -S labs/tools/setup/debug_paths.py $@
 
 $(BUILD)/objects/%.asm.o: %.asm Makefile | $(call MADE_FROM,inc)

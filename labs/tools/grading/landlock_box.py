@@ -3,8 +3,8 @@
     python -I landlock_box.py [--read PATH]... [--write FOLDER]... -- COMMAND...
 
 Landlock lets it read and write what was named, and nothing else; seccomp lets it make no connection
-and send no signal. What it has started ends with it, and with whoever started this. As root it is
-started by setpriv, as another user (labs/tools/grading/sandbox.py).
+and send no signal. What it has started ends with it, and with the process that started this. As
+root it is started by setpriv, as another user (labs/tools/grading/sandbox.py).
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def kept(options: argparse.Namespace, owner: int) -> int:
-    """The process that keeps the command: in a session of its own, so that it outlives whoever
-    started it, and ends what is left. What the command starts and leaves becomes its child."""
+    """The process that keeps the command: in a session of its own, so that it outlives its
+    starter, and ends what is left. What the command starts and leaves becomes its child."""
     os.setsid()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     signal_at_end(signal.SIGTERM)
@@ -144,7 +144,7 @@ def prctl(what: int, value: int) -> None:
 
 
 def signal_at_end(number: int) -> None:
-    """The signal that comes when whoever started us ends."""
+    """The signal that comes when our parent ends."""
     prctl(PR_SET_PDEATHSIG, number)
 
 

@@ -74,8 +74,8 @@ use_image() {
 	local container status=0 took
 	container=$(in_store from apprentice)
 	unshare --net buildah --root "$home/store" --runroot "$home/run" --storage-driver vfs \
-		run --isolation chroot --user student --workingdir /home/student/kernel \
-		-v "$home/tree:/home/student/kernel" "$container" -- \
+		run --isolation chroot --user student --workingdir /srv/kernel \
+		-v "$home/tree:/srv/kernel" "$container" -- \
 		bash -c "($command); status=\$?; times | tail -n 1; exit \$status" \
 		>"$home/use.log" 2>&1 || status=$?
 	in_store rm "$container" >/dev/null
