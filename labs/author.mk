@@ -19,7 +19,7 @@ help::
 	@echo "                    [SEED=2010] [STATES=60000] [MUTANT=all]"
 	@echo "                    TASKS=4                 instead: 2 to 4 tasks make system calls in the"
 	@echo "                                            guest; [SEED=2010] [COUNT=7] [KIND=ext4]"
-	@echo "                                            [MUTANT=all], or ONLY=a cut that was wrong"
+	@echo "                                            [MUTANT=all], or ONLY=CUT, a wrong one"
 	@echo "  make fuzz       the file system on damaged images: [SECONDS=60] [IMAGE=ext4|ext3|checksums]"
 	@echo "                    TARGET=superblock       only this is damaged: descriptors, inodes,"
 	@echo "                                            extents, directories, journal"

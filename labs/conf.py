@@ -8,6 +8,9 @@ into a SOLUTION region, for students read the handouts.
 from pygments.lexers.special import TextLexer
 from sphinx.application import Sphinx
 
+from labs.tools.course.drawings import Drawings
+from labs.tools.course.references import Reference
+
 project = "Apprentice"
 author = "The authors of Apprentice"
 project_copyright = author
@@ -21,6 +24,7 @@ include_patterns = [
     "glossary.md",
     "lesson*/README.md",
     "storage/README.md",
+    "reference/*.md",
 ]
 smartquotes = False
 html_theme = "furo"
@@ -35,5 +39,7 @@ gettext_additional_targets = ["image"]
 
 
 def setup(app: Sphinx) -> None:
-    """A dialogue with gdb is text; its (gdb) lines are run by the tests."""
+    """A dialogue with gdb is text; its (gdb) lines are run by the tests. Drawings: see there."""
     app.add_lexer("gdb", TextLexer)
+    app.add_directive("reference", Reference)
+    Drawings(app, "locale")

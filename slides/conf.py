@@ -8,14 +8,11 @@ warns, and -W makes that an error: a slide cannot show code that is no more. No 
 into a SOLUTION region, for students see the slides.
 """
 
-import re
-from html import escape, unescape
-from pathlib import Path
-
-from babel.messages.pofile import read_po
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxTranslator
 from sphinx_revealjs._ext.notes import revealjs_notes
+
+from labs.tools.course.drawings import Drawings
 
 project = "Apprentice"
 author = "The authors of Apprentice"
@@ -66,25 +63,7 @@ def end_notes(self: SphinxTranslator, node: revealjs_notes) -> None:
     self.body.append("</aside>\n")
 
 
-LABEL = re.compile(r"(<text[^>]*>)([^<]*)(</text>)")
-
-
-def translate_drawings(app: Sphinx, error: Exception | None) -> None:
-    """Labels of built drawings in the deck's language: locale/LANGUAGE/drawings.po."""
-    catalogue = Path(app.srcdir, "locale", app.config.language, "drawings.po")
-    if error or app.builder.name != "revealjs" or not catalogue.exists():
-        return
-    with catalogue.open("rb") as file:
-        words = {m.id: escape(m.string, quote=False) for m in read_po(file) if m.id}
-    for path in Path(app.outdir, "_images").glob("*.svg"):
-        text = LABEL.sub(
-            lambda label: label[1] + words.get(unescape(label[2]), label[2]) + label[3],
-            path.read_text(encoding="utf-8"),
-        )
-        path.write_text(text, encoding="utf-8")
-
-
 def setup(app: Sphinx) -> None:
     """Keeps the form of notes: sphinx-revealjs makes one text of their paragraphs and lists."""
-    app.connect("build-finished", translate_drawings)
+    Drawings(app, "../labs/locale", "locale")
     app.add_node(revealjs_notes, override=True, revealjs=(begin_notes, end_notes))

@@ -1,7 +1,8 @@
 """What is wrong with a drawing: text outside of it, on a line, under a box, on other text.
 
 The drawings are SVG made of rect, polyline, polygon and path, without transforms. Widths of text
-are those of DejaVu's glyphs, the drawings' first font; matplotlib brings the fonts along.
+are those of DejaVu's glyphs, the drawings' first font; matplotlib brings the fonts along. A Chinese
+character is as wide as it is high, in every font.
 `python -m tests.support.drawings FILE...` prints the findings.
 """
 
@@ -23,6 +24,7 @@ FONTS = Path(matplotlib.get_data_path(), "fonts", "ttf")
 RULE = re.compile(r"([\w.,\s-]+)\{([^}]*)\}")
 PATH_STEP = re.compile(r"([MLHVCQZ])([^MLHVCQZ]*)", re.IGNORECASE)
 CURVE_STEPS = 12
+WIDE = re.compile(r"[\u3000-\u9fff\uff00-\uffef“”]")
 ASCENT, DESCENT = 0.73, 0.21  # of a line of DejaVu, in font sizes: capitals, and the tail of a p
 TOUCH = 1.0  # pixels that text may come over a line above or below before one sees it
 CLEAR = 3.0  # pixels to a line at the left or right, at least
@@ -129,7 +131,7 @@ def label(element: ElementTree.Element, style: dict[str, str]) -> Label:
     text = "".join(element.itertext())
     size = number(style.get("font-size", "16"))
     mono, bold = "Mono" in style.get("font-family", ""), style.get("font-weight") == "bold"
-    width = font(mono, bold, size).getlength(text)
+    width = font(mono, bold, size).getlength(WIDE.sub("", text)) + size * len(WIDE.findall(text))
     shift = {"middle": width / 2, "end": width}.get(style.get("text-anchor", ""), 0)
     left, base = number(element.get("x", "0")) - shift, number(element.get("y", "0"))
     return Label(text, Box(left, base - ASCENT * size, left + width, base + DESCENT * size))

@@ -12,7 +12,6 @@ import re
 import shlex
 import shutil
 import sys
-from html import unescape
 from pathlib import Path
 
 import pytest
@@ -33,7 +32,6 @@ from tests.support.decks import (
     FINISHED,
     SLIDES,
     UNFINISHED,
-    UNLABELLED,
     pages_of,
     sessions_of,
     shell_steps,
@@ -219,24 +217,6 @@ def test_the_translation_is_whole(templates, path):
     for text, message in given.items():
         assert message.string and not message.fuzzy, text
         assert HANZI.search(message.string) or message.string == text, text
-
-
-DRAWN = re.compile(r"\]\(([^)]*drawings/[^)]*\.svg)\)")
-LABEL = re.compile(r"<text[^>]*>([^<]*)</text>")
-
-
-def test_labels_of_drawings_are_translated():
-    """All of a deck, but for those in UNLABELLED; what is not Chinese is a name."""
-    decks = [source_of(name) for name in DECKS if name not in UNLABELLED]
-    paths = {SLIDES / path for deck in decks for path in DRAWN.findall(deck)}
-    texts = "".join(path.read_text(encoding="utf-8") for path in paths)
-    labels = {unescape(label) for label in LABEL.findall(texts)}
-    asked = {label for label in labels if re.search("[A-Za-z]{2}", label)}
-    given = {m.id: m.string for m in read_po((CHINESE.parent / "drawings.po").open("rb")) if m.id}
-    assert not asked - given.keys(), "without a translation"
-    assert not given.keys() - asked, "in no drawing any more"
-    for text, string in given.items():
-        assert HANZI.search(string) or string == text, text
 
 
 def test_the_chinese_slides_are_built(chinese):

@@ -51,7 +51,7 @@ ALWAYS = (
         "labs/tools/debugging/past/*",
         "labs/tools/setup/*",
     ),
-    *("labs/debugging.md", "labs/glossary.md"),  # the handouts lead to them
+    *("labs/debugging.md", "labs/glossary.md", "labs/reference/*"),  # the handouts lead to them
     *("labs/page/*", "labs/laptop.md", ".devcontainer/*", ".vscode/tasks.json"),
     *(LIST, COURSE, "tests/conftest.py"),
 )
