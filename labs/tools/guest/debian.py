@@ -70,24 +70,42 @@ def digest_of(text: str) -> str:
 
 def resolve(names: Sequence[str], cache: Path) -> list[Path]:
     """The packages that apt would install, fetched into the cache. Raises PackageError."""
-    archives = cache / "archives"
-    (archives / "partial").mkdir(parents=True, exist_ok=True)
     said = " ".join(names)
-    words = (f"-oDir::Cache::archives={archives}", "--no-install-recommends", "--yes")
     if not (cache / "sources.list").exists():
         update(said, cache)
     try:
-        run(said, apt(cache, "apt-get", *words, "--download-only", "install", *names))
+        return fetched(said, chosen(names, cache), cache)
     except PackageError:
         update(said, cache)  # the list was older than the mirror
-        run(said, apt(cache, "apt-get", *words, "--download-only", "install", *names))
-    chosen = run(said, apt(cache, "apt-get", *words, "--simulate", "install", *names))
-    packages = []
-    for name, version in INSTALLED.findall(chosen):
-        packages += archives.glob(f"{name}_{version.replace(':', '%3a')}_*.deb")
-    if not packages:
-        raise PackageError(f"{said}: apt has chosen no package")
-    return sorted(packages)
+        return fetched(said, chosen(names, cache), cache)
+
+
+def chosen(names: Sequence[str], cache: Path) -> list[tuple[str, str]]:
+    """The names and versions that apt would install: seconds of a processor, so it is asked once.
+    Raises PackageError."""
+    words = ("--no-install-recommends", "--yes", "--simulate", "install")
+    said = run(" ".join(names), apt(cache, "apt-get", *words, *names))
+    found = INSTALLED.findall(said)
+    if not found:
+        raise PackageError(f"{' '.join(names)}: apt has chosen no package")
+    return found
+
+
+def fetched(said: str, packages: Sequence[tuple[str, str]], cache: Path) -> list[Path]:
+    """Their files, of which apt fetches those that are not in the cache. Raises PackageError."""
+    archives = cache / "archives"
+    archives.mkdir(exist_ok=True)
+
+    def files(name: str, version: str) -> list[Path]:
+        return list(archives.glob(f"{name}_{version.replace(':', '%3a')}_*.deb"))
+
+    missing = [f"{name}={version}" for name, version in packages if not files(name, version)]
+    if missing:
+        with tempfile.TemporaryDirectory(dir=archives) as place:  # or half a file would stay
+            run(said, apt(cache, "apt-get", "download", *missing), place)
+            for path in Path(place).glob("*.deb"):
+                path.replace(archives / path.name)
+    return sorted(path for each in packages for path in files(*each))
 
 
 def postinst(package: Path) -> str:

@@ -161,7 +161,7 @@ def apt(cache: Path, command: str, *words: str) -> list[str]:
         "APT::Sandbox::User": "",
         "Dir::State::Lists": str(cache / "lists"),
         "Dir::State::status": str(cache / "status"),  # nothing is installed; apt locks its folder
-        "Dir::Cache::pkgcache": "",
+        "Dir::Cache::pkgcache": str(cache / "pkgcache.bin"),  # the lists as apt has read them
         "Dir::Cache::srcpkgcache": "",
         "Dir::Etc::SourceList": str(cache / "sources.list"),
         "Dir::Etc::SourceParts": "-",
