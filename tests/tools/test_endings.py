@@ -155,6 +155,23 @@ def test_a_lost_exception_does_not_keep_a_process_alive() -> None:
     assert done.returncode == -signal.SIGALRM and "SystemExit" in done.stderr
 
 
+def test_what_runs_in_a_part_of_the_folder_ends_too(folder: Path) -> None:
+    """A machine of the past has a part of the debugger's folder for its own: once it went on alone,
+    with all of a processor."""
+    code = (
+        "import os, signal, subprocess\n"
+        "from labs.tools.machine.work_folder import environment_in, work_folder\n"
+        "with work_folder('test') as folder:\n"
+        "    part = folder / 'past' / 'part'\n"
+        "    part.mkdir(parents=True)\n"
+        "    subprocess.Popen(['sleep', '1000'], env=environment_in(part))\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    environment = {**marked_environment(folder), "PYTHONPATH": str(ROOT)}
+    subprocess.run([sys.executable, "-c", code], env=environment, check=False)
+    nothing_is_left(folder)
+
+
 def test_the_last_words_of_an_owner_are_heard(folder: Path) -> None:
     """The keeper learns at once that its owner made another folder, and that it has ended."""
     code = (
