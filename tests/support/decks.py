@@ -1,6 +1,6 @@
 """The decks' sources, page by page: what a page shows, its notes, and the commands of both.
 
-slides/README.md has the form. Decks that do not keep to it yet are in UNFINISHED.
+slides/README.md has the form.
 """
 
 from __future__ import annotations
@@ -15,13 +15,10 @@ ROOT = Path(__file__).resolve().parents[2]
 SLIDES = ROOT / "slides"
 DECKS = sorted(path.stem for path in SLIDES.glob("*.md") if path.stem != "README")
 
-UNFINISHED = ("storage",)
-"""Decks without notes on each page, or with too few pages."""
+LATER = {"storage": "Buffered against direct"}
+"""Decks of two classes of two hours, and where the second one begins; the others have one."""
 
-UNLABELLED = "storage"
-"""The deck whose own drawings have English labels in Chinese, too."""
-
-FINISHED = [name for name in DECKS if name not in (*UNFINISHED, "index")]
+LECTURES = [name for name in DECKS if name != "index"]
 
 FENCE = re.compile(r"^```(\{?[\w-]+\}?)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 TITLE = re.compile(r"^##? (.+)$", re.MULTILINE)
@@ -78,6 +75,15 @@ def page_of(part: str) -> Page:
     shown = NOTES.sub("", rest)
     assert ":::" not in shown, f"{title}: notes begin with :::{{revealjs-notes}} and end with :::"
     return Page(title.lstrip("# ").strip(), shown, notes[0] if notes else "")
+
+
+def classes_of(name: str) -> list[list[Page]]:
+    """The pages of each class that the deck is for."""
+    pages = pages_of(source_of(name))
+    if name not in LATER:
+        return [pages]
+    (second,) = (at for at, page in enumerate(pages) if page.title == LATER[name])
+    return [pages[:second], pages[second:]]
 
 
 def dialogue(fence: str, prompt: str) -> list[Step]:

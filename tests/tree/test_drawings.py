@@ -13,13 +13,11 @@ import pytest
 
 from labs.tools.course import drawings as shown
 from tests.support import drawings
-from tests.support.decks import UNLABELLED
 
 ROOT = Path(__file__).resolve().parents[2]
 DRAWINGS = sorted(
     str(path.relative_to(ROOT)) for path in ROOT.glob("[ls][al][bi]*/**/drawings/*.svg")
 )
-LABELLED = [name for name in DRAWINGS if not re.match(f"slides/drawings/({UNLABELLED})_", name)]
 BOOK, DECKS = ROOT / "labs/locale", ROOT / "slides/locale"
 WORD, HANZI = re.compile("[A-Za-z]{2}"), re.compile(r"[\u4e00-\u9fff]")
 LANGUAGES = {"en": {}, "zh_CN": shown.words("zh_CN", BOOK, DECKS)}
@@ -45,7 +43,7 @@ def test_can_be_read(name: str, language: str) -> None:
 def test_all_that_drawings_say_is_translated(folder: str) -> None:
     """What is not Chinese is a name; no text is in both catalogues."""
     given = shown.words("zh_CN", ROOT / folder / "locale")
-    asked = set().union(*(says(name) for name in LABELLED if name.startswith(folder)))
+    asked = set().union(*(says(name) for name in DRAWINGS if name.startswith(folder)))
     if folder == "slides":
         asked -= shown.words("zh_CN", BOOK).keys()
     assert not asked - given.keys(), "without a translation"
@@ -55,7 +53,7 @@ def test_all_that_drawings_say_is_translated(folder: str) -> None:
         assert HANZI.search(string) or string == text, text
 
 
-@pytest.mark.parametrize("name", LABELLED)
+@pytest.mark.parametrize("name", DRAWINGS)
 def test_says_in_words_what_it_shows(name: str) -> None:
     """In sentences, and more than its title does: this is its alternative text."""
     text = drawing(name)

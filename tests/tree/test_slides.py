@@ -24,14 +24,14 @@ from labs.tools.machine.bounded import run_within
 from slides import draw
 from slides.pdf import browser, print_deck
 from tests.support import slide_sizes
-from tests.support.building import WHOLE, shared_folder
+from tests.support.building import WHOLE, make, shared_folder
 from tests.support.built_decks import Deck, sphinx
 from tests.support.decks import (
     DECKS,
     FENCE,
-    FINISHED,
+    LECTURES,
     SLIDES,
-    UNFINISHED,
+    classes_of,
     pages_of,
     sessions_of,
     shell_steps,
@@ -49,9 +49,8 @@ HANZI = re.compile(r"[\u4e00-\u9fff]")
 EXCERPT = re.compile(r"^```\{literalinclude\} (\S+)\n((?::.*\n)*)```$", re.MULTILINE)
 SOLUTION = re.compile(r"SOLUTION S?\d+(?:\.\d+)? \{[^\n]*\n(.*?)\} SOLUTION", re.DOTALL)
 SLIDES_AT_LEAST = 12
-CLASSES = {"storage": 2}  # of two hours; the others have one
 SAMPLE = DECKS if WHOLE else ("lesson2", "storage")
-TYPED = FINISHED if WHOLE else ("lesson2", "lesson5")
+TYPED = LECTURES if WHOLE else ("lesson2", "lesson5")
 LOWEST, SMALLEST = 0.6, 16  # a page ends below this part of its height; pixels of a label
 SIZES = "sizes.json"
 needs_browser = pytest.mark.skipif(
@@ -118,10 +117,9 @@ def test_slides_fit_on_the_wall(name, language, request):
     for slide in found:
         size = f"{name}: {slide.title}: {slide.width} x {slide.height}, ends at {slide.end:.0f} px"
         assert slide.height <= slide_sizes.HEIGHT and slide.width <= slide_sizes.WIDTH, size
-        if name in FINISHED:
-            assert slide.end >= LOWEST * slide_sizes.HEIGHT or slide.sentence, size
-            for drawing, label in slide.drawings:
-                assert label >= SMALLEST, f"{name}: {slide.title}: {drawing}: {label:.1f} px"
+        assert slide.end >= LOWEST * slide_sizes.HEIGHT or slide.sentence or name == "index", size
+        for drawing, label in slide.drawings:
+            assert label >= SMALLEST, f"{name}: {slide.title}: {drawing}: {label:.1f} px"
 
 
 SMALL_LABEL = """\
@@ -238,18 +236,20 @@ def test_answers_wait_for_a_key(built, chinese, name):
 # ---- notes, and what is typed --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", FINISHED)
+@pytest.mark.parametrize("name", LECTURES)
 def test_a_class_by_its_notes(name):
-    """Each page says how long it takes, and together they fill the time."""
-    pages, classes = pages_of(source_of(name)), CLASSES.get(name, 1)
-    assert [page.title for page in pages if not page.minutes] == []
-    assert 110 * classes <= sum(page.minutes for page in pages) <= 140 * classes
-    assert 36 * classes <= len(pages) <= 44 * classes
-    assert [page.title for page in pages if page.wrong_answers not in (0, 2)] == []
-    assert sum(page.wrong_answers == 2 for page in pages) >= 10 * classes
+    """Each page says how long it takes, and together they fill the time; two stops are live."""
+    for pages in classes_of(name):
+        assert [page.title for page in pages if not page.minutes] == []
+        assert 110 <= sum(page.minutes for page in pages) <= 140
+        assert 36 <= len(pages) <= 44
+        assert [page.title for page in pages if page.wrong_answers not in (0, 2)] == []
+        assert sum(page.wrong_answers == 2 for page in pages) >= 10
+        live = [page for page in pages if "```gdb" in page.shown]
+        assert len(live) >= 2 and sum(page.minutes for page in live) >= 20
 
 
-@pytest.mark.parametrize("name", FINISHED)
+@pytest.mark.parametrize("name", LECTURES)
 def test_notes_are_beside_their_pages(built, chinese, name):
     """Where the speaker's window looks for them, with their form, and in both languages."""
     for decks, minutes in ((built, r"\d+ min\. "), (chinese, r"\d+ 分钟。")):
@@ -259,12 +259,26 @@ def test_notes_are_beside_their_pages(built, chinese, name):
         assert all(re.match(rf"\s*<p>{minutes}", each) for each in notes)
 
 
-def of_machine(name: str) -> list[str]:
-    """What `make run` and `make gdb` give to their programs for the deck's kernel."""
-    return machine_options(int(name.removeprefix("lesson")))
+LAB = ("--build", "build/storage", "--user", "build/user/bin", "--reads", "1000", "--scale", "100")
+OPTIONS = {"BOOT": "--boot", "SCRIPT": "--script", "CMD": "--command"}
 
 
-RUN_OPTIONS = {"BOOT": "--boot", "SCRIPT": "--script", "CMD": "--command"}
+def program_of(name: str, under_gdb: bool = False) -> list[str]:
+    """What `make run` or `make gdb` starts for the deck's kernel, which is built first."""
+    if name == "storage":
+        make("LESSON=storage", "image-direct", "image-disk", "user-programs", "build/host/lab-file")
+        return [sys.executable, "-m", "labs.storage.run", *LAB, *(["--gdb"] if under_gdb else [])]
+    module = "labs.tools.debugging.debug" if under_gdb else "labs.tools.machine.run"
+    options = machine_options(int(name.removeprefix("lesson")))
+    return [sys.executable, "-m", module, *options]
+
+
+def options_of(command: str, name: str) -> tuple[list[str], dict[str, str]]:
+    """The options that make gives to the program, and the settings that are none of them."""
+    settings = dict(word.split("=", 1) for word in shlex.split(command) if "=" in word)
+    assert settings.pop("LESSON") == name.removeprefix("lesson"), command
+    given = {word: settings.pop(word) for word in OPTIONS if word in settings}
+    return [each for word, text in given.items() for each in (OPTIONS[word], text)], settings
 
 
 @pytest.mark.parametrize("name", TYPED)
@@ -273,17 +287,15 @@ def test_shell_commands_show_what_the_deck_shows(name):
     for step in shell_steps(source_of(name)):
         words = shlex.split(step.command)
         if words[0] == "make":
-            settings = dict(word.split("=", 1) for word in words if "=" in word)
             if "measure" in words:
                 continue  # tests/tools/test_measurements.py
             assert "run" in words, f"how shall {step.command} be checked?"
-            assert settings["LESSON"] == name.removeprefix("lesson"), step.command
-            command = [sys.executable, "-m", "labs.tools.machine.run", *of_machine(name)]
-            for setting, option in RUN_OPTIONS.items():
-                command += [option, settings[setting]] if setting in settings else []
+            options, others = options_of(step.command, name)
+            assert not others, step.command
+            command = [*program_of(name), *options]
         else:
             assert "build/" in step.command, f"how shall {step.command} be checked?"
-            of_machine(name)
+            program_of(name)
             command = ["bash", "-c", step.command]
         done = run_within(
             command, cwd=ROOT, capture_output=True, text=True, seconds=SECONDS, check=False
@@ -294,23 +306,19 @@ def test_shell_commands_show_what_the_deck_shows(name):
 
 @pytest.mark.parametrize("name", TYPED)
 def test_live_stops_work_as_printed(name, tmp_path):
-    """Each session of gdb, as `make gdb` begins it: two stops at least."""
-    sessions = sessions_of(source_of(name))
-    live = [page for page in pages_of(source_of(name)) if "```gdb" in page.shown]
-    assert len(live) >= 2 and sum(page.minutes for page in live) >= 20
-    for session in sessions:
-        words = shlex.split(session.command)
-        assert words[2:] == [f"LESSON={name.removeprefix('lesson')}"], session.command
-        walked(
-            [sys.executable, "-m", "labs.tools.debugging.debug", *of_machine(name)],
-            session.walk,
-            tmp_path,
-        )
+    """Each session of gdb, as `make gdb` begins it. A root that is not there is made."""
+    for number, session in enumerate(sessions_of(source_of(name))):
+        options, others = options_of(session.command, name)
+        if root := others.pop("ROOT", None):
+            options += ["--root", str(tmp_path / f"{number}-{root}")]
+        assert not others, session.command
+        walked([*program_of(name, under_gdb=True), *options], session.walk, tmp_path)
 
 
-@pytest.mark.parametrize("name", FINISHED)
+@pytest.mark.parametrize("name", LECTURES)
 def test_make_knows_every_command_of_a_deck(name):
-    rules = "".join((ROOT / each).read_text() for each in ("Makefile", "labs/author.mk"))
+    parts = ("Makefile", "labs/author.mk", "labs/storage/lab.mk")
+    rules = "".join((ROOT / each).read_text() for each in parts)
     for target in re.findall(r"(?:`|\$ )make (?:\w+=\S+ )*([a-z-]+)", source_of(name)):
         assert re.search(rf"^{target}:", rules, re.MULTILINE), f"make {target}"
 
@@ -364,13 +372,6 @@ def test_pages_and_sessions_are_told_apart():
     assert second.command == "make gdb LESSON=2" and not second.walk
 
 
-def test_a_deck_with_notes_is_finished():
-    for name in UNFINISHED:
-        pages = pages_of(source_of(name))
-        is_short = len(pages) < 36 * CLASSES.get(name, 1)
-        assert is_short or any(not page.notes for page in pages), name
-
-
 @pytest.mark.parametrize("plot", draw.figures(), ids=lambda plot: plot["name"])
 def test_plots_are_drawn_from_their_figures(plot, tmp_path):
     """The same bytes again, in both languages."""
@@ -384,7 +385,7 @@ def test_plots_are_drawn_from_their_figures(plot, tmp_path):
 
 
 @needs_browser
-@pytest.mark.parametrize("name", [name for name in SAMPLE if name in ("lesson2", *FINISHED)])
+@pytest.mark.parametrize("name", [name for name in SAMPLE if name != "index"])
 def test_a_deck_as_pdf(chinese, name):
     """A page a slide, tagged, with the deck's title, language and alternative texts."""
     pypdf = pytest.importorskip("pypdf")
