@@ -23,7 +23,7 @@ from labs.tools.course.exercises import (
 )
 from labs.tools.course.reading import entries, summary
 from labs.tools.course.source_lists import BREADTH, CORE, changes
-from labs.tools.machine.command import in_a_line
+from labs.tools.machine.command import in_a_line, say
 
 PROGRAM = "make diff"
 COLOURS = {"+": "\033[32m", "-": "\033[31m", "@": "\033[36m"}
@@ -95,7 +95,7 @@ def main() -> int:
     try:
         print(report(sys.argv[1] if len(sys.argv) > 1 else "", colour=colour))
     except ExerciseError as error:
-        print(f"{PROGRAM}: {error}", file=sys.stderr)
+        say(f"{PROGRAM}: {error}")
         return 1
     return 0
 

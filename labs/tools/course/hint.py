@@ -13,7 +13,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from labs.tools.course.exercises import ROOT, Exercise, ExerciseError, by_id, regions, word_of
-from labs.tools.machine.command import Options, in_a_line
+from labs.tools.machine.command import Options, in_a_line, say
+from labs.tools.machine.language import paragraphs, told
 
 MEMORY = ROOT / "build" / "hints.json"
 ATTEMPTS = ROOT / "build" / "attempts.json"
@@ -86,7 +87,7 @@ def key(exercise: Exercise) -> str:
 def page(exercise: Exercise, layer: int, is_open: bool) -> str:
     """One layer, with what it is about and how many are left."""
     left = len(exercise.hints) - layer
-    needs = f"Before it works you need {', '.join(exercise.needs)}.\n" if exercise.needs else ""
+    needs = f"Before it works you need {', '.join(exercise.needs)}." if exercise.needs else ""
     if left == 0:
         more = "This was the last hint."
     elif left > 1:
@@ -95,10 +96,12 @@ def page(exercise: Exercise, layer: int, is_open: bool) -> str:
         more = "One more is left, nearly the finished text: the same command shows it."
     else:
         more = f"One more is left. {key(exercise)}"
-    return (
-        f"Exercise {exercise.id}, {exercise.title}: {', '.join(exercise.files)}\n{needs}"
-        f"\nHint {layer} of {len(exercise.hints)}\n\n{exercise.hints[layer - 1]}\n{more}"
-    )
+    head = [f"Exercise {exercise.id}, {exercise.title}: {', '.join(exercise.files)}", needs]
+    return "\n".join([
+        *(told(each) for each in head if each),
+        "", told(f"Hint {layer} of {len(exercise.hints)}"),
+        "", paragraphs(exercise.hints[layer - 1].rstrip("\n")), "", told(more),
+    ])  # fmt: skip
 
 
 def main() -> int:
@@ -114,7 +117,7 @@ def main() -> int:
         else:
             layer = chosen_layer(exercise, options.layer, ATTEMPTS)
     except ExerciseError as error:
-        print(f"{PROGRAM}: {error}", file=sys.stderr)
+        say(f"{PROGRAM}: {error}")
         return 1
     print(page(exercise, layer, last_open_layer(exercise, ATTEMPTS) == len(exercise.hints)))
     remember(MEMORY, {exercise.id: layer})

@@ -53,11 +53,11 @@ ALWAYS = (
     ),
     *("labs/debugging.md", "labs/glossary.md", "labs/reference/*"),  # the handouts lead to them
     *("labs/page/*", "labs/laptop.md", ".devcontainer/*", ".vscode/tasks.json"),
-    *(LIST, COURSE, "tests/conftest.py"),
+    *(LIST, COURSE, "tests/conftest.py", "labs/locale/*/messages/tools.po"),
 )
 OF_LESSON = (
     *("labs/{}/*", "tests/{}/visible/*"),
-    *("tests/{}/host/*", "tests/{}/programs/*"),
+    *("tests/{}/host/*", "tests/{}/programs/*", "labs/locale/*/messages/{}.po"),
 )
 # What trees have from a lesson on, and none before has: programs need a kernel that runs them.
 OF_STORAGE = (

@@ -33,7 +33,7 @@ from labs.tools.course.handed_in import (
     read_measurement,
     sources_of,
 )
-from labs.tools.machine.command import Options, in_a_line, typed_path
+from labs.tools.machine.command import Options, in_a_line, say, typed_path
 
 PROGRAM = "make submit"
 MANIFEST = "submission.json"
@@ -121,7 +121,7 @@ def main() -> int:
     try:
         lesson = number_of(options.lesson)
     except ExerciseError as error:
-        print(f"{PROGRAM}: {error}", file=sys.stderr)
+        say(f"{PROGRAM}: {error}")
         return 1
     archive = options.file or ROOT / "build/submit" / f"{name_of(lesson)}.zip"
     found = write_archive(lesson, ROOT, archive, hint.numbers_in(hint.MEMORY))

@@ -32,6 +32,7 @@ BESIDE = (
     ("labs/tools/", "the programs of the commands", "ignore"),
     ("labs/glossary.md", "the terms of all lessons, in English and Chinese", "skim"),
     ("labs/laptop.md", "what each system needs, and a container that has it", "skim"),
+    ("labs/locale/", "what the commands say, in Chinese", "ignore"),
     ("labs/page/", "the page on which `make share` shows your kernel to a friend", "ignore"),
     ("labs/", "earlier lessons, lists of exercises and folders", "ignore"),
     ("tests/", "earlier lessons' tests, and what tests need", "ignore"),

@@ -22,7 +22,7 @@ from labs.tools.course.exercises import (
     number_of,
     word_of,
 )
-from labs.tools.machine.command import in_a_line
+from labs.tools.machine.command import in_a_line, say
 
 PROGRAM = "make map"
 COLUMNS = 96
@@ -106,7 +106,7 @@ def main() -> int:
     try:
         print(report(sys.argv[1] if len(sys.argv) > 1 else ""))
     except ExerciseError as error:
-        print(f"{PROGRAM}: {error}", file=sys.stderr)
+        say(f"{PROGRAM}: {error}")
         return 1
     return 0
 

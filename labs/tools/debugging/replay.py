@@ -29,7 +29,7 @@ from labs.tools.debugging.replay_plugin import Story, read_story
 from labs.tools.debugging.steps import Narrator, last_run, shortened, steps_of
 from labs.tools.grading.lab import HostRun
 from labs.tools.grading.lab_plan import MODES
-from labs.tools.machine.command import Options, in_a_line, own_environment
+from labs.tools.machine.command import Options, in_a_line, own_environment, say
 from labs.tools.machine.machine import run
 from labs.tools.machine.qemu_command import Config, ConfigError
 from labs.tools.machine.result import Outcome, Result
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return replay(options.test, options.batch and options.batch.resolve(), options.mode)
     except (ReplayError, ConfigError, DebugError) as error:
-        print(f"replay: {error}", file=sys.stderr)
+        say(f"replay: {error}")
         return 1
 
 

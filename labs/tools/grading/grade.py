@@ -47,7 +47,7 @@ from labs.tools.grading.grade_report import (
 from labs.tools.grading.grade_words import own_report
 from labs.tools.grading.lab_plan import Job
 from labs.tools.grading.test_run import WORKERS, TestRunError, run_tests
-from labs.tools.machine.command import Options, in_a_line, own_environment, typed_path
+from labs.tools.machine.command import Options, in_a_line, own_environment, say, typed_path
 from labs.tools.machine.work_folder import command_folder
 
 SECRET = "APPRENTICE_SECRET"  # an instructor's word: without it nobody can tell a run's questions
@@ -71,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             else:
                 grade_own(exercises, options.workers, options.core)
     except (GradeError, ExerciseError, TestRunError, sandbox_error()) as error:
-        print(f"grade: {error}", file=sys.stderr)
+        say(f"grade: {error}")
         return 1
     return 0
 

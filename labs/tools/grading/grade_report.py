@@ -6,7 +6,7 @@ Nothing in a report depends on the time, on the machine, or on where the files a
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 from labs.tools.course.exercises import Exercise
 from labs.tools.grading.lab_course import is_open
 from labs.tools.grading.test_run import TestResult
+from labs.tools.machine.language import left, right
 from labs.tools.machine.result import MISSING
 
 NAME_WIDTH = 34
@@ -85,21 +86,22 @@ def number(points: float) -> str:
     return f"{points:.2f}".rstrip("0").rstrip(".")
 
 
-def table(scores: Sequence[Score]) -> str:
-    """A line an exercise, and the sum."""
-    lines = [f"{'exercise':<{NAME_WIDTH}}  {'tests':>7}  {'points':>12}"]
+def table(scores: Sequence[Score], say: Callable[[str], str] = str) -> str:
+    """A line an exercise, and the sum. `say`: the reader's language; a file has the course's."""
+    head = (left(say("exercise"), NAME_WIDTH), right(say("tests"), 7), right(say("points"), 12))
+    lines = ["  ".join(head)]
     for score in scores:
-        name = f"{score.exercise.id} {score.exercise.title}"
+        name = f"{score.exercise.id} {say(score.exercise.title)}"
         passed = f"{len(score.tests) - len(score.failed)}/{len(score.tests)}"
-        passed = passed if score.tests else "hidden"
+        passed = passed if score.tests else say("hidden")
         lines.append(row(name, passed, score.points, score.exercise.points))
-    return "\n".join([*lines, row("total", "", total(scores), most(scores))])
+    return "\n".join([*lines, row(say("total"), "", total(scores), most(scores))])
 
 
 def row(name: str, passed: str, points: float, of: float) -> str:
     """A line of the table."""
     score = f"{number(points)} of {number(of):>3}"
-    return f"{name:<{NAME_WIDTH}}  {passed:>7}  {score:>12}"
+    return f"{left(name, NAME_WIDTH)}  {right(passed, 7)}  {score:>12}"
 
 
 def reasons(score: Score) -> list[str]:

@@ -11,6 +11,7 @@ from labs.tools.grading.grade_report import Score, table
 from labs.tools.grading.lab_plan import MODES
 from labs.tools.grading.lab_words import DOES_NOT_BUILD, MISSING, NOT_LOADED
 from labs.tools.grading.test_run import TestResult
+from labs.tools.machine.language import told as in_language
 
 WIDTH = 100  # columns
 TESTS_SHOWN = 4  # of an exercise
@@ -25,15 +26,16 @@ GOAL = re.compile(r"(?<=reach ).*?(?=:)|(?<=reached ).*?(?=;)")
 def own_report(scores: Sequence[Score], width: int = WIDTH) -> str:
     """The points of the visible tests, and what to do next. What fails in several exercises for one
     reason is told once."""
-    parts, told = [table(scores)], set[str]()
+    parts, told = [table(scores, in_language)], set[str]()
     if errors := build_errors(scores):
         parts.append(build_words(errors, scores[0].exercise.lesson))
     for score in scores:
         if not score.is_full and (lines := list(advice(score, scores, told))):
-            title = f"{score.exercise.id} {score.exercise.title}"
+            title = f"{score.exercise.id} {in_language(score.exercise.title)}"
             parts.append("\n".join([title, *(f"  {line}" for line in lines)]))
     text = "\n\n".join(parts if len(parts) > 1 else [*parts, ALL_PASS])
-    return "\n".join(wrapped(line, width) for line in text.splitlines())
+    lines = (in_language(line) for line in text.splitlines())
+    return "\n".join(wrapped(line, width) for line in lines)
 
 
 def wrapped(line: str, width: int) -> str:

@@ -17,6 +17,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
+from labs.tools.machine.language import told
+
 ROOT = Path(__file__).resolve().parents[3]
 DETAILS = ROOT / "build/details.txt"
 STREAMS = 3  # descriptors that each program finds open
@@ -125,9 +127,9 @@ def end_output() -> None:
 
 
 def say(words: str) -> None:
-    """Tells a person who may have closed the terminal."""
+    """Tells a person who may have closed the terminal, in their language."""
     with suppress(OSError):
-        print(words, file=sys.stderr, flush=True)
+        print(told(words), file=sys.stderr, flush=True)
 
 
 def cause(error: Exception) -> str:

@@ -21,7 +21,14 @@ from pathlib import Path
 from labs.tools.guest.initramfs import Entry, InitramfsError, archive
 from labs.tools.guest.package import PackageError
 from labs.tools.guest.programs import COMMAND, busybox, guest_root
-from labs.tools.machine.command import A_SEED, Options, in_a_line, typed_path, whole_number
+from labs.tools.machine.command import (
+    A_SEED,
+    Options,
+    in_a_line,
+    say,
+    typed_path,
+    whole_number,
+)
 from labs.tools.machine.explain import header_problem
 from labs.tools.machine.machine import Machine, exit_status, run
 from labs.tools.machine.patience import Silence, told
@@ -171,7 +178,7 @@ def follow_script(config: Config) -> int:
     print(result.serial, end="")
     if result.outcome is not Outcome.ENDED or result.status is None:
         sys.stdout.flush()
-        print(f"\nmake run: {result.explain(with_output=False)}", file=sys.stderr)
+        say(f"\nmake run: {result.explain(with_output=False)}")
     return 1 if result.status is None else result.status
 
 
@@ -202,7 +209,7 @@ def run_command(config: Config, seconds: int = COMMAND_SECONDS, script: str = CO
         return int(status.split()[0])
     words = result.explain(with_output=False)
     more = f" (LIMIT={4 * seconds} gives it more)" if result.outcome in OF_TIME else ""
-    print(f"\nThe command did not come to its end: {words}{more}", file=sys.stderr)
+    say(f"\nThe command did not come to its end: {words}{more}")
     return 1
 
 
