@@ -46,11 +46,13 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2]
 CHINESE = SLIDES / "locale/zh_CN/LC_MESSAGES"
 HANZI = re.compile(r"[\u4e00-\u9fff]")
+QUOTED = re.compile(r'"[^"`]*[\u4e00-\u9fff][^"`]*"|\uff1a"')
 EXCERPT = re.compile(r"^```\{literalinclude\} (\S+)\n((?::.*\n)*)```$", re.MULTILINE)
 SOLUTION = re.compile(r"SOLUTION S?\d+(?:\.\d+)? \{[^\n]*\n(.*?)\} SOLUTION", re.DOTALL)
 SLIDES_AT_LEAST = 12
 SAMPLE = DECKS if WHOLE else ("lesson2", "storage")
 TYPED = LECTURES if WHOLE else ("lesson2", "lesson5")
+PRINTED = LECTURES if WHOLE else ("lesson2",)
 LOWEST, SMALLEST = 0.6, 16  # a page ends below this part of its height; pixels of a label
 SIZES = "sizes.json"
 needs_browser = pytest.mark.skipif(
@@ -215,6 +217,7 @@ def test_the_translation_is_whole(templates, path):
     for text, message in given.items():
         assert message.string and not message.fuzzy, text
         assert HANZI.search(message.string) or message.string == text, text
+        assert not QUOTED.search(message.string), "“ and ” are the quotes of Chinese"
 
 
 def test_the_chinese_slides_are_built(chinese):
@@ -385,7 +388,7 @@ def test_plots_are_drawn_from_their_figures(plot, tmp_path):
 
 
 @needs_browser
-@pytest.mark.parametrize("name", [name for name in SAMPLE if name != "index"])
+@pytest.mark.parametrize("name", PRINTED)
 def test_a_deck_as_pdf(chinese, name):
     """A page a slide, tagged, with the deck's title, language and alternative texts."""
     pypdf = pytest.importorskip("pypdf")
