@@ -1,5 +1,6 @@
-# ruff: noqa: RUF001 (Chinese has its own commas and colons)
 """What students read, in the language of their shell: complete, not stale, and nothing else."""
+
+# ruff: noqa: RUF001 (Chinese has its own commas and colons)
 
 from __future__ import annotations
 
