@@ -37,6 +37,7 @@ def session(
         said["ticks"] = int(gdb.parse_and_eval("ticks"))
         said["back to"] = run("back-to run_panic"), run("backtrace 2")
         said["when"] = run("when")
+        said["told"] = run("console 1"), run("last-fault"), run("klog 1")
         said["change"] = run("last-change ticks"), where()
         said["step"] = [int(gdb.parse_and_eval("ticks")), run("stepi"),
                         int(gdb.parse_and_eval("ticks"))]
@@ -97,8 +98,17 @@ def test_first_time_is_exact(session):
 
 
 def test_when_tells_the_place_in_the_run(session):
-    place = r"instruction [\d,]+ \([\d,]+ is now\); this one has run 0 times before"
-    assert re.match(place, session["when"])
+    place = r"instruction ([\d,]+) \([\d,]+ is now\), (0\.\d{6}) s of guest time; "
+    found = re.match(place + "this one has run 0 times before", session["when"])
+    instructions = int(found[1].replace(",", ""))
+    assert float(found[2]) >= instructions * 8e-9  # and the time in which the processor waits
+
+
+def test_what_was_written_so_far(session):
+    """The machine has not panicked there yet: it has just read the command."""
+    console, fault, log = session["told"]
+    assert console.strip() == log.strip() == "apprentice> panic"
+    assert "No exception so far" in fault
 
 
 def test_what_cannot_be_is_refused(session):

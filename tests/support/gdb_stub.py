@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from labs.tools.grading.lab import processor_times
+from labs.tools.machine.bounded import processor_times
 from labs.tools.machine.gdb_protocol import (
     PACKET,
     START_SECONDS,

@@ -35,6 +35,7 @@ from labs.tools.grading import host_program, sandbox
 from labs.tools.grading.build_tool import BuildFailure, run_tool
 from labs.tools.grading.elf_limits import kernel_problem
 from labs.tools.grading.graded_tree import is_plain_file, output_directory
+from labs.tools.machine.bounded import processor_times
 from labs.tools.machine.machine import Machine
 from labs.tools.machine.qemu_command import Config
 from labs.tools.machine.result import GuestFailure, Outcome, Result
@@ -371,17 +372,6 @@ class LabMachine(Machine):
         if self.result and self.result.outcome in STUCK:
             self._lab.stuck.append(self.result.outcome)
         super().__exit__(*error)
-
-
-def processor_times(process: int) -> tuple[float, float]:
-    """The seconds for which the threads of a process have run, and for which they would have and
-    had to wait for a processor; zeros where Linux does not tell (proc(5), schedstat)."""
-    busy = waiting = 0
-    with suppress(OSError, ValueError):
-        for thread in Path(f"/proc/{process}/task").iterdir():
-            ran, waited, _ = map(int, (thread / "schedstat").read_text().split())
-            busy, waiting = busy + ran, waiting + waited
-    return busy / 1e9, waiting / 1e9
 
 
 @pytest.fixture

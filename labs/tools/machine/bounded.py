@@ -11,6 +11,8 @@ from __future__ import annotations
 import subprocess
 import tempfile
 import time
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 STEP_SECONDS = 0.2
@@ -55,6 +57,36 @@ def communicate(process: subprocess.Popen, seconds: float, words: Any = None) ->
             words = None  # it is on its way
             if patience.is_over():
                 raise
+
+
+def processor_times(process: int) -> tuple[float, float]:
+    """The seconds for which the threads of a process have run, and for which they would have and
+    had to wait for a processor; zeros where Linux does not tell (proc(5), schedstat)."""
+    busy = waiting = 0
+    with suppress(OSError, ValueError):
+        for thread in Path(f"/proc/{process}/task").iterdir():
+            ran, waited, _ = map(int, (thread / "schedstat").read_text().split())
+            busy, waiting = busy + ran, waiting + waited
+    return busy / 1e9, waiting / 1e9
+
+
+class Standstill:
+    """Tells whether a process gets on: it has worked for a long time, or was idle for a while
+    although it could have worked. A busy host makes no process late."""
+
+    def __init__(self, process: int, idle_seconds: float, busy_seconds: float) -> None:
+        self._process = process
+        self._idle_left, self._busy_left = idle_seconds, busy_seconds
+        self._last, self._times = time.monotonic(), processor_times(process)
+
+    def is_over(self) -> bool:
+        """To be asked again and again, at least every STEP_SECONDS."""
+        now, (busy, waiting) = time.monotonic(), processor_times(self._process)
+        worked, waited = busy - self._times[0], waiting - self._times[1]
+        self._busy_left -= worked
+        self._idle_left -= max(0, min(now - self._last, 2 * STEP_SECONDS) - worked - waited)
+        self._last, self._times = now, (busy, waiting)
+        return self._idle_left < 0 or self._busy_left < 0
 
 
 def run_within(

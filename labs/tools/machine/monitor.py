@@ -35,9 +35,19 @@ def seconds_of(clock: str) -> int:
     )
 
 
+def rtc_seconds(fields: dict[str, int], clock: str) -> int:
+    """The guest's seconds since power-on: `fields` are those of QEMU's property rtc-time."""
+    names = ("tm_mon", "tm_mday", "tm_hour", "tm_min", "tm_sec")
+    month, *others = (fields[name] for name in names)
+    now = calendar.timegm((fields["tm_year"] + 1900, month % 12 + 1, *others))
+    return now - seconds_of(clock)
+
+
 def seconds_by(whole: int, ticks: int) -> float:
     """Guest seconds since power-on: by the RTC's whole ones, and the PM timer, whose round is
-    4.7 s."""
+    4.7 s. Without the PM timer, which SeaBIOS switches on, whole ones are all there is."""
+    if ticks > PM_TIMER_MASK:
+        return float(whole)
     period = (PM_TIMER_MASK + 1) / PM_TIMER_HERTZ
     within = ticks / PM_TIMER_HERTZ
     rounds = max(0, round((whole + 0.5 - within) / period))
@@ -111,11 +121,9 @@ class Monitor:
     def whole_seconds(self) -> int:
         """Guest time since power-on by the RTC, which runs on QEMU's virtual clock (-rtc clock=vm).
         A guest that sets its RTC back is left to the limit of real time."""
-        fields = self.execute("qom-get", path="/machine", property="rtc-time")
-        names = ("tm_mon", "tm_mday", "tm_hour", "tm_min", "tm_sec")
-        month, *others = (fields[name] for name in names)
-        now = calendar.timegm((fields["tm_year"] + 1900, month % 12 + 1, *others))
-        return now - seconds_of(self._clock)
+        return rtc_seconds(
+            self.execute("qom-get", path="/machine", property="rtc-time"), self._clock
+        )
 
     def instructions(self) -> int:
         """How many instructions the guest has run; for a machine with icount."""
@@ -124,10 +132,7 @@ class Monitor:
     def guest_seconds(self) -> float:
         """Guest time since power-on: the PM timer, with the RTC to count its rounds of 4.7 s."""
         whole = self.whole_seconds()
-        ticks = int(self.human(f"i /w {PM_TIMER_PORT:#x}").split("=")[1], 16)
-        if ticks > PM_TIMER_MASK:
-            return float(whole)
-        return seconds_by(whole, ticks)
+        return seconds_by(whole, int(self.human(f"i /w {PM_TIMER_PORT:#x}").split("=")[1], 16))
 
     def save_memory(self, command: str, address: int, length: int, path: Path) -> bytes:
         """Guest memory by way of the file `path`: memsave is virtual, pmemsave is physical.

@@ -47,7 +47,7 @@ def instruction_line(address: int, text: str) -> str:
 @command("console", "[LINES]")
 def console(lines: str = "20") -> str:
     """What came out of the serial line last, once more."""
-    return last_lines(SESSION.console().text(), count(lines))
+    return last_lines(SESSION.written(), count(lines))
 
 
 @command("type", "WORD...")

@@ -55,13 +55,16 @@ def refresh() -> None:
 
 @command("when")
 def when() -> str:
-    """Where this is in the run: instructions, and how often this instruction has run."""
+    """Where this is in the run: instructions, guest time, how often this instruction has run."""
     where = ask("where")
     processor = Processor()
     times = ask("times", address=processor.linear, before=where["now"], most=MOST_TIMES)
     often = f"at least {times:,}" if times == MOST_TIMES else f"{times:,}"
     place = "the present" if where["now"] == where["present"] else f"{where['present']:,} is now"
-    return f"instruction {where['now']:,} ({place}); this one has run {often} times before"
+    return (
+        f"instruction {where['now']:,} ({place}), {ask('seconds'):.6f} s of guest time; "
+        f"this one has run {often} times before"
+    )
 
 
 @command("again")

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from pathlib import Path
 
 import gdb
 
 from labs.tools.debugging.gdb.commands import Refusal
-from labs.tools.debugging.gdb.past import is_past
+from labs.tools.debugging.gdb.past import ask, is_past
 from labs.tools.debugging.gdb.processor import ArchitectureFollower, Processor, quiet
 from labs.tools.debugging.gdb.programs import PROGRAMS
 from labs.tools.debugging.gdb.steps import follow
-from labs.tools.debugging.gdb.streams import Console, Tail, open_pipe
+from labs.tools.debugging.gdb.streams import Console, Tail, open_pipe, plain
 from labs.tools.debugging.gdb.tasks import in_ring_3
 from labs.tools.machine.explain import PANIC_STATUS
 
@@ -72,12 +73,18 @@ class Session:
         has_own_loader = any(Path(file).stem == "mbr" for file in others)
         banner = BANNER.format(boot_sector=BOOT_SECTOR if has_own_loader else "")
         steps = directory / "steps"
+        if os.environ.get("APPRENTICE_EDITOR"):  # connects by itself, and says so by a stop
+            self._watch()
+            return
         gdb.write(FOLLOWED if steps.exists() else banner)
         quiet(f"target remote {directory / 'gdb'}")
-        self._follow(steps)
+        self._watch()
+        if steps.exists():
+            follow(steps)
+        self._show_place()
 
-    def _follow(self, steps: Path) -> None:
-        """From now on each stop is followed. Does the steps of a test again, if there are any."""
+    def _watch(self) -> None:
+        """From now on each stop is followed."""
         gdb.events.before_prompt.connect(self._look_at_screen)
         gdb.events.cont.connect(lambda event: self._console.run(not self._is_drawn))
         gdb.events.stop.connect(self._stopped)
@@ -86,9 +93,6 @@ class Session:
         BeforeRunning("before-running", gdb.COMMAND_OBSCURE)
         for name in RUNNING:
             gdb.execute(HOOK.format(name=name))
-        if steps.exists():
-            follow(steps)
-        self._show_place()
 
     def console(self) -> Console:
         """The serial line."""
@@ -97,8 +101,16 @@ class Session:
         return self._console
 
     def interrupt_log(self) -> str:
-        """The end of QEMU's log of exceptions and interrupts."""
-        return self._interrupts.text() if self._interrupts else ""
+        """The end of QEMU's log of exceptions and interrupts, up to where the machine is."""
+        if not self._interrupts:
+            return ""
+        return ask("told", kind="interrupts") if is_past() else self._interrupts.text()
+
+    def written(self) -> str:
+        """What the guest has written to its serial line, up to where the machine is."""
+        if is_past():
+            return plain(ask("told", kind="serial").encode())
+        return self.console().text()
 
     def _look_at_screen(self) -> None:
         """Notes whether gdb draws windows (TUI)."""
@@ -124,7 +136,7 @@ class Session:
     def _switched_off(self) -> None:
         """QEMU says by SIGQUIT that the machine has switched itself off, or was reset."""
         self.is_off = True
-        if "Triple fault" in self.interrupt_log():
+        if "Triple fault" in self._interrupts.text():
             gdb.write("The machine has stopped: a triple fault. Type: last-fault\n")
             return
         status = int(gdb.parse_and_eval("machine_exit_status")) & STATUS_RUNNING

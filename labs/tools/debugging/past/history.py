@@ -7,6 +7,7 @@ it (rrsnapshot): one that runs already hangs when it is to load one (QEMU 7.2).
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from bisect import bisect_right
@@ -15,7 +16,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from labs.tools.debugging.past.stub import LOOK_SECONDS, PHYSICAL, Stub
+from labs.tools.debugging.past.stub import LOOK_SECONDS, PHYSICAL, Stub, registers_in
+from labs.tools.machine.bounded import Standstill
 from labs.tools.machine.gdb_protocol import StubError, monitor_packet
 from labs.tools.machine.qemu_command import Config
 from labs.tools.machine.qemu_process import start_qemu
@@ -25,10 +27,20 @@ MOST_SNAPSHOTS = 40
 RETRY = 20_000  # instructions, until a snapshot is tried again that could not be made
 ROOM = "room"  # the drive that holds the snapshot; the guest does not see it
 SNAPSHOT = "place"
-LOOKS = 25  # looks for an interrupt, up to one at the progress
+IDLE_SECONDS = 20  # in which a machine that could work does nothing: it does not get on
+BUSY_SECONDS = 600  # of a processor
+WATCHED_SECONDS, WATCHED_SPEED = (
+    2,
+    5_000_000,
+)  # the same with watchpoints, and instructions a second
 SHUTDOWNS = [bytes([each]) for each in range(0x0A, 0x14)]
 MANY_INSTRUCTIONS = bytes.fromhex("007fffffff")
 VERSION_BYTES = 4
+INPUT = re.compile("(f2|f3|66|67)*6[cd]")  # INSB, INSW, INSD, in hexadecimal digits
+
+
+class StandstillError(StubError):
+    """A machine of the past does not get on, and was ended."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +54,10 @@ class Edit:
 class Past:
     """A machine that repeats the run. It goes forward only."""
 
-    def __init__(self, history: History, folder: Path, snapshot: int | None) -> None:
+    def __init__(
+        self, history: History, folder: Path, snapshot: int | None, is_logged: bool = False
+    ) -> None:
+        """snapshot: where it begins. is_logged: QEMU writes exceptions down, too."""
         self._history = history
         self._folder = folder
         folder.mkdir()
@@ -55,6 +70,8 @@ class Past:
         channels = ["-S", "-gdb", f"unix:{folder / 'gdb'},server=on,wait=off"]
         channels += ["-chardev", f"file,id=serial,path={folder / 'serial'}"]
         channels += ["-serial", "chardev:serial"]
+        if is_logged:
+            channels += ["-d", "int,cpu_reset", "-D", str(folder / "interrupts")]
         if history.has_snapshots:
             channels += ["-drive", f"if=none,id={ROOM},format=qcow2,file={folder / ROOM}"]
         self._process = start_qemu(config, folder, channels)
@@ -79,15 +96,21 @@ class Past:
                 is_kept = self._history.keep(self)
                 mark = self._history.next_mark(mark) if is_kept else mark + RETRY
 
-    def run(self, limit: int, is_interrupted: Callable[[], bool] = lambda: False) -> str:
-        """Runs up to an instruction count, or to a breakpoint before; returns the stub's stop
-        packet. `self.count` says where it is."""
+    def run(
+        self,
+        limit: int,
+        is_interrupted: Callable[[], bool] = lambda: False,
+        busy: float = BUSY_SECONDS,
+    ) -> str:
+        """Runs up to an instruction count, or to a breakpoint before, with `busy` seconds of a
+        processor at most; returns the stub's stop packet. `self.count` says where it is. Raises
+        StandstillError."""
         reply = "T05"
         while self.count < limit:
             stop = min(limit, self._history.next_edit(self.count))
             self.stub.ask_all(monitor_packet(f"replay_break {stop}"))
             self.stub.send("c")
-            reply = self._stopped(is_interrupted)
+            reply = self._stopped(is_interrupted, busy)
             self.count = self.stub.count()
             self._edit()
             if self.count != stop:
@@ -101,6 +124,11 @@ class Past:
         self.count = self.stub.count()
         self._edit()
         return reply
+
+    def is_at_input(self) -> bool:
+        """Whether the next instruction is INS, which writes to memory what a device has."""
+        registers = registers_in(self.stub.ask("g"), ("", "", "", "", "", "", "", "", "eip"))
+        return bool(INPUT.match(self.stub.ask(f"m{registers['eip']:x},4")))
 
     def physical(self, address: int, size: int) -> bytes:
         """Bytes of physical memory; none where there is no memory."""
@@ -126,23 +154,30 @@ class Past:
                 self.stub.ask_all(edit.packet)
         self._edited = max(self._edited, self.count)
 
-    def _stopped(self, is_interrupted: Callable[[], bool] = lambda: False) -> str:
-        """The stop packet of a machine that runs. Raises StubError where it makes no progress."""
-        last, looks = self.count, 0
+    def run_watched(self, limit: int) -> str:
+        """The same with watchpoints. They make QEMU 7.2 go round for ever where REP INS writes to
+        what is watched."""
+        return self.run(limit, busy=WATCHED_SECONDS + (limit - self.count) / WATCHED_SPEED)
+
+    def _stopped(
+        self,
+        is_interrupted: Callable[[], bool] = lambda: False,
+        busy: float = BUSY_SECONDS,
+    ) -> str:
+        """The stop packet of a machine that runs. Raises StandstillError. The machine is not
+        stopped to look how far it is: one that repeats a run may not get on then."""
+        standstill = Standstill(self._process.pid, IDLE_SECONDS, busy)
         while True:
             with suppress(TimeoutError):
                 return self.stub.receive(LOOK_SECONDS)
-            looks += 1
-            if looks % LOOKS and not is_interrupted():
-                continue
-            self.stub.interrupt()
-            reply, now = self.stub.receive(), self.stub.count()
-            if looks % LOOKS or not reply.startswith("T02"):
-                return reply
-            if now == last:
-                raise StubError(f"the run cannot be repeated beyond instruction {now:,}")
-            last = now
-            self.stub.send("c")
+            if is_interrupted():
+                self.stub.interrupt()
+                return self.stub.receive()
+            if standstill.is_over():
+                self.end()
+                raise StandstillError(
+                    f"the run cannot be repeated beyond instruction {self.count:,}"
+                )
 
 
 class History:
@@ -160,6 +195,8 @@ class History:
         self._copied = -1
         self._snapshots: list[int] = []
         self._started = 0
+        self._told: dict[tuple[int, str], str] = {}
+        self.clock = config.clock
         self.present = 0
         self.edits: list[Edit] = []
         # What the card wrote is in a layer of QEMU's own, which no other process can load.
@@ -178,6 +215,23 @@ class History:
             past.end()
             raise
         return past
+
+    def told(self, count: int, what: str) -> str:
+        """What a machine has written up to an instruction count: "serial" or "interrupts"."""
+        if (count, what) not in self._told:
+            self._started += 1
+            self._copy()
+            folder = self._directory / f"past-{self._started}"
+            past = Past(self, folder, None, is_logged=True)
+            try:
+                past.go(count)
+                files = {each: folder / each for each in ("serial", "interrupts")}
+                for name, file in files.items():
+                    words = file.read_text(errors="replace") if file.exists() else ""
+                    self._told[count, name] = words
+            finally:
+                past.end()
+        return self._told[count, what]
 
     def _copy(self) -> None:
         """Takes over what QEMU has recorded by now, in a form that it reads: with the version in

@@ -10,13 +10,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from labs.tools.debugging.past.history import History, Past
+from labs.tools.debugging.past.history import History, Past, StandstillError
 from labs.tools.debugging.past.stub import registers_in
 
 FIRST_WINDOW = 10_000
 GROWTH = 60
 LARGEST_WINDOW = 20_000_000
-PARTS = 8  # of a window: memory is looked at as often as this
+PARTS, UNWATCHED_PARTS = 8, 200  # of a window: memory is looked at as often as this
 FINER = 24
 REGISTERS = ("eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi", "eip")
 WATCH = re.compile(r"watch:(\w+);")
@@ -93,28 +93,40 @@ def last_change(
     """What gave `place`, a physical address and a size, the value that it has before an
     instruction count; None: it has had it since the machine was switched on. `linear` are the
     addresses through which it is written as a rule."""
-    size = place[1]
-    watches = [f"Z2,{address:x},{size:x}" for address in linear]
-    for start, end in windows(before):
-        past = history.at(start)
+    watches = [f"Z2,{address:x},{place[1]:x}" for address in linear]
+    for part in windows(before):
         try:
-            past.stub.ask_all(*watches)
-            changes = list(changes_in(past, end, place))
-        finally:
-            past.end()
+            changes = changes_between(history, part, place, watches)
+        except StandstillError:
+            changes = changes_between(history, part, place, [])
         if changes:
             return exact(history, changes[-1], place, linear, value)
     return None
 
 
-def changes_in(past: Past, end: int, place: tuple[int, int]) -> Iterator[tuple[int, int]]:
+def changes_between(
+    history: History, part: tuple[int, int], place: tuple[int, int], watches: Sequence[str]
+) -> list[tuple[int, int]]:
+    """The changes of memory in a part of the run, each by the counts between which it was: exactly
+    with watchpoints, and else as finely as it is looked at."""
+    past = history.at(part[0])
+    try:
+        past.stub.ask_all(*watches)
+        return list(changes_in(past, part[1], place, PARTS if watches else UNWATCHED_PARTS))
+    finally:
+        past.end()
+
+
+def changes_in(
+    past: Past, end: int, place: tuple[int, int], parts: int
+) -> Iterator[tuple[int, int]]:
     """The changes of memory up to an instruction count, by watchpoints and now and then a look:
-    the counts between which it was."""
+    the counts between which it was. Raises StandstillError."""
     known, since = past.physical(*place), past.count
-    marks = [past.count + (end - past.count) * part // PARTS for part in range(1, PARTS + 1)]
+    marks = [past.count + (end - past.count) * part // parts for part in range(1, parts + 1)]
     for mark in marks:
         while past.count < mark:
-            past.run(mark)
+            past.run_watched(mark)
             now = past.physical(*place)
             if now != known:
                 yield since, past.count
@@ -148,6 +160,8 @@ def change_at(
         old = past.physical(*place)
         if old == new:
             return None
+        if past.is_at_input():
+            return Change(count, "store", old, new)
         watches = [f"Z2,{address:x},{place[1]:x}" for address in linear]
         past.stub.ask_all(*EVERYWHERE, *watches)  # QEMU names the one that was set last
         stop = WATCH.search(past.step())

@@ -13,6 +13,7 @@ import json
 import re
 import select
 import socket
+import struct
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -20,16 +21,23 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from labs.tools.debugging.past.history import Edit, History, Past
+from labs.tools.debugging.past.history import Edit, History, Past, StandstillError
 from labs.tools.debugging.past.search import count_hits, last_change, last_hits
-from labs.tools.debugging.past.stub import INTERRUPT, PHYSICAL, Stub
+from labs.tools.debugging.past.stub import INTERRUPT, PHYSICAL, Stub, registers_in
 from labs.tools.machine.gdb_protocol import PACKET, StubError, framed
-from labs.tools.machine.monitor import PM_TIMER_PORT
+from labs.tools.machine.monitor import PM_TIMER_PORT, rtc_seconds, seconds_by
 
 ASKED = "past "
 ENDS = ("k", "D", "vKill")
 END_SECONDS = 5
+TOLD = 1 << 16  # bytes
 LOOK_INSTRUCTIONS = 1_000_000  # at most, between two looks at memory that nobody seems to change
+TRAPPED, INTERRUPTED = "T05", "T02"
+REGISTERS = ("eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi", "eip", "eflags", "cs")
+FRAME = 12  # bytes that an interrupt pushes in ring 0
+FIRST_DEVICE, DEVICES = 32, 16  # vectors of IRQ 0 to 15: drivers/chip/pic.h
+TABLE = re.compile(r"^IDT= +(\w{8})", re.MULTILINE)
+UNWATCHED_INSTRUCTIONS = 20_000  # the same, where watchpoints cannot be used
 STOPPED = "T05thread:01;"
 NO_MORE = "T05replaylog:begin;thread:01;"
 REFUSED = "E22"
@@ -37,7 +45,7 @@ GOES = re.compile(r"(?:vCont;)?(?P<how>[cCsS])(?![a-z])")
 WRITES = re.compile(r"[MXGP]")
 SETS = re.compile(r"[zZ][0-4],")
 PORT = re.compile(r"[io] /|sendkey |mouse_")  # commands of QEMU's that do something to the machine
-REVERSE = ("ReverseStep+", "ReverseContinue+")
+FEATURES = ("ReverseStep+", "ReverseContinue+", "QStartNoAckMode+")
 
 
 class Server:
@@ -58,6 +66,7 @@ class Server:
         self._jumped = ""  # a stop packet, when a command has moved the machine under gdb
         self._final = ""  # the last stop of a front machine that is off
         self._received = b""
+        self._acknowledges = True
         self._reads: list[tuple[int, int]] | None = None
 
     def serve(self) -> None:
@@ -104,7 +113,8 @@ class Server:
                 return None
             self._received += data
         self._received = self._received[match.end() :]
-        self._stream.sendall(b"+")
+        if self._acknowledges:
+            self._stream.sendall(b"+")
         return match[1].decode("latin-1")
 
     def _reply(self, packet: str) -> None:
@@ -119,9 +129,10 @@ class Server:
             self._command(packet, bytes.fromhex(packet[6:]).decode(errors="replace"))
         elif packet.startswith("qSupported"):
             features = self._front.ask(packet).split(";")
-            self._reply(";".join(dict.fromkeys([*features, *REVERSE])))
+            self._reply(";".join(dict.fromkeys([*features, *FEATURES])))
         elif packet.startswith("QStartNoAckMode"):
-            self._reply("")
+            self._reply("OK")
+            self._acknowledges = False
         elif SETS.match(packet):
             self._reply(self._breakpoint(packet))
         elif WRITES.match(packet):
@@ -174,6 +185,65 @@ class Server:
         if self._jumped:
             return self._jump()
         how = GOES.match(packet)["how"].lower()
+        return self._step() if how == "s" else self._goes(how)
+
+    def _step(self) -> str:
+        """One instruction. An interrupt that comes before it is handled first, as if it had come
+        later: nobody asked for its handler."""
+        start = self._place()
+        reply = self._goes("s")
+        while reply.startswith(TRAPPED) and self._is_interrupted_at(start):
+            reply = self._let_return(start)
+            if not reply:
+                reply = self._goes("s")
+        return reply
+
+    def _place(self) -> dict[str, int]:
+        """The registers of the machine that gdb sees."""
+        return registers_in(self._machine().ask("g"), REGISTERS)
+
+    def _is_interrupted_at(self, start: dict[str, int]) -> bool:
+        """Whether an interrupt of a device has come instead of an instruction: what is on the stack
+        is where that is, and this is the beginning of a handler."""
+        now = self._place()
+        is_deeper = start["cs"] & 3 == 3 != now["cs"] & 3 or now["esp"] == start["esp"] - FRAME
+        if not is_deeper or now["eip"] == start["eip"]:
+            return False
+        words = self._machine().ask(f"m{now['esp']:x},8")
+        if words != (start["eip"].to_bytes(4, "little") + start["cs"].to_bytes(4, "little")).hex():
+            return False
+        return now["eip"] in self._handlers()
+
+    def _handlers(self) -> set[int]:
+        """Where the handlers of the devices' interrupts begin: Intel SDM volume 3, 6.11."""
+        table = TABLE.search(self._machine().monitor("info registers"))
+        gates = self._machine().ask(f"m{int(table[1], 16) + FIRST_DEVICE * 8:x},{DEVICES * 8:x}")
+        if gates.startswith("E"):
+            return set()
+        entries = struct.iter_unpack("<HHHH", bytes.fromhex(gates))
+        return {low | high << 16 for low, _, _, high in entries}
+
+    def _let_return(self, start: dict[str, int]) -> str:
+        """Goes on to where the interrupt came; a stop packet where something else stops it."""
+        packet = f"1,{start['eip']:x},1"
+        is_new = f"z{packet}" not in self._set
+        if is_new:
+            self._breakpoint(f"Z{packet}")
+        try:
+            while True:
+                reply = self._goes("c")
+                now = self._place() if reply.startswith(TRAPPED) else {}
+                if now.get("eip") != start["eip"]:
+                    return reply
+                if now["esp"] == start["esp"]:
+                    return ""
+                self._goes("s")  # another task, or another call
+        finally:
+            if is_new:
+                self._breakpoint(f"z{packet}")
+
+    def _goes(self, how: str) -> str:
+        """Runs ("c") or steps ("s"); returns the stop packet."""
         while self._past:
             reply = self._past_goes(how)
             if reply:
@@ -191,6 +261,8 @@ class Server:
         if how == "s":
             return self._past.step()
         reply = self._past.run(present, self._is_interrupted)
+        if reply.startswith(INTERRUPTED):  # it may not go on: another one takes its place
+            self._replace(self._past.count)
         return "" if self._past.count >= present else reply
 
     def _is_interrupted(self) -> bool:
@@ -259,14 +331,21 @@ class Server:
             self._to_front()
             return self._final or STOPPED
         if self._past is None or self._past.count > count:
-            past = self._history.at(count)
-            self.end()
-            self._past = past
+            self._replace(count)
         else:
-            self._past.stub.ask_all(*self._set)
-            self._past.go(count)
-        self._past.stub.ask_all(*self._set.values())
+            past, self._past = self._past, None  # it may end on the way
+            past.stub.ask_all(*self._set)
+            past.go(count)
+            past.stub.ask_all(*self._set.values())
+            self._past = past
         return STOPPED
+
+    def _replace(self, count: int) -> None:
+        """Another machine becomes the one of the past."""
+        past = self._history.at(count)
+        self.end()
+        self._past = past
+        past.stub.ask_all(*self._set.values())
 
     # Commands
 
@@ -295,26 +374,38 @@ class Server:
         """Where the machine is in its run, and how far the run has come."""
         return {"now": self._count(), "present": self._present()}
 
-    def do_timer(self) -> str:
-        """What the PM timer says; a person who asks for it otherwise is told that the past cannot
-        be changed."""
-        return self._machine().monitor(f"i /w {PM_TIMER_PORT:#x}")
+    def do_seconds(self) -> float:
+        """Guest time since power-on."""
+        rtc = json.loads(self._machine().monitor("qom-get /machine rtc-time"))
+        ticks = self._machine().monitor(f"i /w {PM_TIMER_PORT:#x}").split("=")[1]
+        return seconds_by(rtc_seconds(rtc, self._history.clock), int(ticks, 16))
+
+    def do_told(self, kind: str) -> str:
+        """What the machine has written up to where it is, the end of it: to its serial line
+        ("serial"), or QEMU about exceptions ("interrupts")."""
+        return self._history.told(self._count(), kind)[-TOLD:]
 
     def do_advance(self, end: int, places: list[list[int]]) -> dict[str, int]:
         """Goes on up to a count, or to the first change of memory at these linear addresses and
         sizes: `since` is the last count at which it had not changed. Without a word to gdb."""
-        past = self._past
-        past.stub.ask_all(*(f"Z2,{address:x},{size:x}" for address, size in places))
+        watches = [f"2,{address:x},{size:x}" for address, size in places]
+        begun = self._past.count
+        self._past.stub.ask_all(*(f"Z{each}" for each in watches))
         try:
-            return self._advance(past, end, places)
-        finally:
-            past.stub.ask_all(*(f"z2,{address:x},{size:x}" for address, size in places))
+            found = self._advance(end, places, LOOK_INSTRUCTIONS)
+        except StandstillError:
+            self._past = None
+            self._replace(begun)
+            return self._advance(end, places, UNWATCHED_INSTRUCTIONS)
+        self._past.stub.ask_all(*(f"z{each}" for each in watches))
+        return found
 
-    def _advance(self, past: Past, end: int, places: list[list[int]]) -> dict[str, int]:
+    def _advance(self, end: int, places: list[list[int]], look: int) -> dict[str, int]:
+        past = self._past
         reads = [f"m{address:x},{size:x}" for address, size in places]
         known, since = past.stub.ask_all(*reads), past.count
         while past.count < end:
-            past.run(min(end, past.count + LOOK_INSTRUCTIONS))
+            past.run_watched(min(end, past.count + look))
             if past.stub.ask_all(*reads) != known:
                 break
             since = past.count
