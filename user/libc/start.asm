@@ -17,7 +17,10 @@ _start:
 	call libc_start		; never returns
 
 ; Where a signal handler returns to. The frame that the kernel made begins 4 bytes below esp, or
-; 8 below once the signal's number is popped; each call wants the one that it knows.
+; 8 below once the signal's number is popped; each call wants the one that it knows. A debugger
+; looks up the byte before: a return address is after a call.
+returned_from_handler:
+	nop
 global signal_return
 signal_return:
 	pop eax

@@ -3,6 +3,8 @@
     python -m labs.tools.debugging.debug --build build/storage [the options of make run]
         --drive IMAGE ...   hdb, hdc and hdd
         --batch FILE        runs a file of gdb commands (or Python, *.py) and ends
+        --server WAY        for an editor: DAP at a port of this computer, or at stdin and stdout
+                            ("stdio"); or gdb's MI there ("mi")
 
 GDB=NAME in the environment prefers that gdb. The exit status is gdb's.
 """
@@ -20,8 +22,11 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
+from labs.tools.debugging import editor
+from labs.tools.debugging.gdb.border import BORDER
 from labs.tools.debugging.gdb.guest_programs import write_programs
 from labs.tools.debugging.past.history import History
 from labs.tools.debugging.past.server import serving
@@ -44,8 +49,14 @@ PIPE_BYTES = 1 << 20  # what Linux allows to all
 
 # C functions that the kernel's assembly calls with the address of a struct trap_frame.
 WITH_FRAME = ("trap_dispatch", "syscall_dispatch", "trap_return", "task_before_user")
+OUTERMOST = ("_start", "enable_paging", "higher_half", "thread_begin")
+LONGEST = 256  # bytes of them: what is after the last one may be far
+LABEL = re.compile(r"^(\w+) [Tt] (\S+)$", re.MULTILINE)
 CALL = re.compile(rf"^ *(\w+):\s+call +\w+ <(?:{'|'.join(WITH_FRAME)})>$", re.MULTILINE)
 
+NO_DAP = """\
+{gdb} does not speak DAP; gdb 14 and later with Python do. Another gdb: GDB=NAME. An editor that \
+speaks gdb's MI: SERVER=mi (labs/debugging.md)"""
 NO_PYTHON = """\
 make gdb: {gdb} was built without Python. So the commands of this course are missing, and 16-bit
 make gdb: code is shown as 32-bit code. Fix: apt-get install gdb (it replaces gdb-minimal).
@@ -58,7 +69,11 @@ class DebugError(ConfigError):
 
 
 def debug(
-    config: Config, batch: Path | None = None, steps: Sequence[Step] = (), user: Path = USER
+    config: Config,
+    batch: Path | None = None,
+    steps: Sequence[Step] = (),
+    user: Path = USER,
+    server: str = "",
 ) -> int:
     """Starts the machine and gdb, and returns gdb's exit status when it ends.
 
@@ -66,12 +81,14 @@ def debug(
     folder `user`, or in the programs themselves. The machine's time is that of its instructions, so
     that a session goes the same way each time, whatever the host does; while it waits, the host's
     time goes by, unless it is a replay: a person at the prompt would see the guest's time race.
-    `batch` is a file of gdb commands to run instead of a dialogue; `steps` are done before. Raises
-    ConfigError.
+    `batch` is a file of gdb commands to run instead of a dialogue, `server` a way to an editor
+    (editor.py); `steps` are done before. Raises ConfigError.
     """
     config = config if config.replay or steps else replace(config, skip_idle=False)
     check_config(config)
     gdb, has_python = find_gdb()
+    if server not in ("", editor.MI) and not (has_python and editor.has_dap(gdb)):
+        raise DebugError(NO_DAP.format(gdb=gdb))
     with work_folder("gdb") as directory:
         files = symbol_files(config, directory)
         (directory / "symbols").write_text("\n".join(files))
@@ -82,7 +99,8 @@ def debug(
         if has_python and not config.replay:
             config = replace(config, record=directory / "record")
         with started_qemu(config, directory, has_python):
-            return run_gdb(gdb_command(gdb, has_python, directory, files, batch), directory)
+            command = gdb_command(gdb, has_python, directory, files, batch)
+            return run_gdb(command, directory, server)
 
 
 def find_gdb() -> tuple[str, bool]:
@@ -173,8 +191,9 @@ def gdb_command(
     return [*command, "-batch", "-x", str(batch)] if batch else command
 
 
-def run_gdb(command: list[str], directory: Path) -> int:
-    """Runs gdb in this terminal. Ctrl-C is gdb's; QEMU, in another session, does not see it."""
+def run_gdb(command: list[str], directory: Path, server: str = "") -> int:
+    """Runs gdb in this terminal, or for an editor. Ctrl-C is gdb's; QEMU, in another session, does
+    not see it."""
     signal.signal(signal.SIGINT, lambda *_: None)
     for ending in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(ending, lambda number, _: sys.exit(128 + number))
@@ -183,6 +202,11 @@ def run_gdb(command: list[str], directory: Path) -> int:
         "APPRENTICE_SESSION": str(directory),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
+    if server and server != editor.MI:
+        environment["APPRENTICE_EDITOR"] = "yes"
+        command += ["-i", "dap"]
+        return editor.serve(command, environment, ROOT, directory / "gdb", server)
+    command += ["-i", "mi"] if server else []
     return subprocess.run(command, env=environment, cwd=ROOT, check=False).returncode
 
 
@@ -205,30 +229,43 @@ def boot_sector_symbols(sectors: int, directory: Path) -> Path:
     assemble += [f"-DSTAGE2_SECTORS={sectors}"]
     assemble += ["--before", "%imacro org 1", "--before", "%endmacro"]
     run_tool([*assemble, "-o", str(part), "boot/mbr.asm"])
-    return link(part, 0x7C00)
+    return link(part, "-Ttext=0x7c00")
 
 
 def trap_unwinding(kernel: Path, directory: Path) -> list[Path]:
     """A file that tells gdb how to go back beyond a trap or a system call, where the kernel's
-    assembly has called C; none for a kernel without. For calls in C it says the same, but there
-    gdb takes the kernel's own words, which come first."""
+    assembly has called C, and where there is nobody to go back to; none for a kernel without. For
+    calls in C it says the same, but there gdb takes the kernel's own words, which come first."""
     code = run_tool([*tool("objdump"), "-d", "--no-show-raw-insn", str(kernel)])
-    places = sorted(int(address, 16) for address in CALL.findall(code))
-    if not places:
+    calls = [int(address, 16) for address in CALL.findall(code)]
+    if not calls:
         return []
+    labels = [
+        (int(at, 16), name) for at, name in LABEL.findall(run_tool([*tool("nm"), str(kernel)]))
+    ]
+    labels = sorted(each for each in labels if "." not in each[1])
+    lines, sections = ["border border"], [f"border={BORDER - 1:#x}"]
+    for number, place in enumerate(calls):
+        lines.append(f"entry entry{number}")
+        sections.append(f"entry{number}={place:#x}")
+    for (place, name), (end, _) in pairwise(labels):
+        if name in OUTERMOST and end > place:
+            lines.append(f"outermost {name}, {min(end - place, LONGEST)}")
+            sections.append(f"{name}={place:#x}")
     source, part = directory / "entries.s", directory / "entries.o"
-    lines = "".join(f"\tentry {place - places[0]:#x}\n" for place in places)
-    source.write_text((HERE / "gdb" / "entries.s").read_text() + lines)
+    lines = [f"\t{line}\n" for line in lines]
+    source.write_text((HERE / "gdb" / "entries.s").read_text() + "".join(lines))
     run_tool([*tool("cc"), "-c", "-o", str(part), str(source)])
-    linked = link(part, places[0])
-    run_tool([*tool("objcopy"), "-R", ".text", "-w", "-N", "*", str(linked)])
+    linked = link(part, *(f"--section-start={each}" for each in sections))
+    names = [option for each in sections for option in ("-R", each.partition("=")[0])]
+    run_tool([*tool("objcopy"), *names, "-R", ".text", "-w", "-N", "*", str(linked)])
     return [linked]
 
 
-def link(part: Path, address: int) -> Path:
-    """Links an object file to an address."""
+def link(part: Path, *places: str) -> Path:
+    """Links an object file; the options say where to."""
     linked = part.with_suffix(".elf")
-    run_tool([*tool("ld"), f"-Ttext={address:#x}", "-e", "0", "-o", str(linked), str(part)])
+    run_tool([*tool("ld"), *places, "-e", "0", "-o", str(linked), str(part)])
     return linked
 
 
@@ -258,12 +295,14 @@ def main() -> int:
     parser = machine_options("make gdb")
     parser.add_argument("--drive", type=Path, action="append", default=[], help="hdb, hdc, hdd")
     parser.add_argument("--batch", type=Path, help="a file of gdb commands to run instead")
+    parser.add_argument("--server", type=editor.server, default="", help="gdb for an editor")
     options = parser.parse_args()
     drives = tuple(Drive(path.resolve(), unit) for unit, path in enumerate(options.drive, start=1))
     options.build = options.build.resolve()
     batch = options.batch.resolve() if options.batch else None
     config = with_command(replace(machine_config(options), drives=drives), options.command)
-    return debug(config, batch, user=options.user.parent if options.user else USER)
+    user = options.user.parent if options.user else USER
+    return debug(config, batch, user=user, server=options.server)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[4]))
 # not what the module needs.
 sys.modules.setdefault("labs.tools.machine.symbols", SimpleNamespace(Symbols=object))
 
+import labs.tools.debugging.gdb.breakpoints  # noqa: E402
 import labs.tools.debugging.gdb.controller_commands  # noqa: E402
 import labs.tools.debugging.gdb.descriptor_commands  # noqa: E402
 import labs.tools.debugging.gdb.ext_commands  # noqa: E402
@@ -20,7 +21,6 @@ import labs.tools.debugging.gdb.machine_commands  # noqa: E402
 import labs.tools.debugging.gdb.memory_commands  # noqa: E402
 import labs.tools.debugging.gdb.past_commands  # noqa: E402
 import labs.tools.debugging.gdb.process_commands  # noqa: E402
-import labs.tools.debugging.gdb.programs  # noqa: E402
 import labs.tools.debugging.gdb.scheduler_commands  # noqa: E402
 import labs.tools.debugging.gdb.space_commands  # noqa: E402
 import labs.tools.debugging.gdb.storage_commands  # noqa: E402

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import gdb
 
-from labs.tools.debugging.gdb.commands import Refusal, command
+from labs.tools.debugging.gdb.commands import Refusal
 from labs.tools.debugging.gdb.guest_programs import Program, read_programs
 from labs.tools.debugging.gdb.kernel_data import pointer, structure
 from labs.tools.debugging.gdb.open_files import is_readable, path_of_file
@@ -127,27 +127,3 @@ def run_nm(path: str) -> str:
     except (OSError, subprocess.CalledProcessError) as error:
         raise Refusal(f"nm cannot be run: {error}") from error
     return done.stdout
-
-
-class UserBreakpoint(gdb.Breakpoint):
-    """Stops in one program only: the others have their code at the same addresses."""
-
-    def __init__(self, path: str, address: int) -> None:
-        super().__init__(f"*{address:#x}")
-        self._path = path
-
-    def stop(self) -> bool:
-        """Whether the program that has come here is the one that is meant."""
-        with suppress(gdb.error, Refusal):
-            return path_of(current_task()) == self._path
-        return False
-
-
-@command("user-break", "PROGRAM [FUNCTION]")
-def user_break(program: str, function: str = "main") -> str:
-    """A breakpoint at the beginning of a function of a program, now or whenever it is run."""
-    path = PROGRAMS.find(program)
-    address = PROGRAMS.address(path, function)
-    PROGRAMS.show(path)
-    UserBreakpoint(path, address)
-    return f"It stops in {path} at {function} ({address:#010x}), and in no other program."
