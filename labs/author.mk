@@ -7,7 +7,7 @@ TERMINAL  = $(if $(OF_LAB),,$(shell test -t 0 && test -t 2 && echo yes))
 IS_SHELL := $(and $(filter run,$(MAKECMDGOALS)),$(or $(CMD)$(PROGRAMS),$(TERMINAL)),$(if $(ROOT),,yes))
 LESSON ?= $(if $(IS_SHELL),$(lastword $(LESSONS)),storage)
 
-.PHONY: autograder course grade-class similarity snakemake
+.PHONY: autograder bugs course grade-class similarity snakemake
 .PHONY: setup-suite picture crash fuzz layouts faults fsx full-disks start slides check-slides prove mistakes shares thirds bench \
 	budget tables test test-fast compilers container distributions debian
 
@@ -75,6 +75,8 @@ help::
 	@echo "                    STORAGE=1               of drives and files"
 	@echo "  make budget     how many lines of code each lesson and part has, and may have"
 	@echo "  make page-check   the pages of make page in headless Chromium, and each command in them"
+	@echo "  make bugs       planted bugs of the kernel, and what gdb's commands that go back say of them:"
+	@echo "                    [BUG='dma tlb']"
 	@echo "  make picture    the README's picture, from a run"
 	@echo "  make tables     that into CONTRIBUTING.md, what to read into the handouts"
 	@echo "  make test       everything that proves the project; installs what is missing"
@@ -125,6 +127,9 @@ full-disks: setup
 	@$(ALONE) $(MAKE) -s LESSON=storage image-direct user-programs
 	@$(AS_CHILD) $(PYTHON) -m labs.storage.full_disks --seed=$(call given,SEED) \
 		$(call option,KIND,kind) $(call option,WAY,way)
+
+bugs: setup-test
+	@$(if $(BUG),BUG=$(call given,BUG)) WHOLE=yes $(PYTHON) -m pytest -q -rP tests/debugger/test_bugs.py
 
 start: setup
 	@$(PYTHON) -m labs.tools.course.start -- $(call given,LESSON) $(call given,DIR)

@@ -1,0 +1,96 @@
+"""Planted bugs (tests/debugger/bugs): one command that goes back shows the cause of each.
+
+`make bugs` runs all of them, `make bugs BUG=dma` one; `make test` takes two, chosen by a seed.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.building import ROOT, WHOLE, make
+from tests.support.gdb_session import probe
+
+FOLDER = ROOT / "tests/debugger/bugs"
+BUGS = {each["name"]: each for each in tomllib.loads((FOLDER / "bugs.toml").read_text())["bug"]}
+KERNEL = ROOT / "build/bugs"
+DISK = ROOT / "build/storage/boot.img"
+LISTS = [
+    *sorted(ROOT.glob("labs/lesson*/sources")),
+    *sorted(ROOT.glob("labs/lesson*/breadth")),
+    *(ROOT / "labs/storage" / name for name in ("sources", "breadth")),
+    FOLDER / "sources",
+]
+SAMPLE, SEED = 2, 34
+
+# Ctrl-C comes when a loop has gone round for a while.
+CODE = """
+def interrupt():
+    time.sleep({hangs})
+    os.kill(os.getpid(), signal.SIGINT)
+if {hangs}:
+    go_to("wait_for_job")
+    threading.Thread(target=interrupt, daemon=True).start()
+said["stop"] = run("continue")
+said["words"], said["seconds"] = [], []
+for words in {say!r}:
+    start = time.monotonic()
+    said["words"].append(run(words))
+    said["seconds"].append(time.monotonic() - start)
+said["at"] = gdb.newest_frame().name()
+said["backtrace"] = run("backtrace 3")
+"""
+
+
+def chosen() -> list[str]:
+    """All that are wanted: by name, all, or a sample."""
+    if wanted := os.environ.get("BUG"):
+        return wanted.split()
+    names = sorted(BUGS)
+    return names if WHOLE else sorted(random.Random(SEED).sample(names, SAMPLE))
+
+
+@pytest.fixture(scope="module")
+def kernel() -> Path:
+    """The storage lab's kernel, and the command `bug`."""
+    lists = " ".join(str(path.relative_to(ROOT)) for path in LISTS if path.exists())
+    make("LESSON=storage", f"OUT={KERNEL.relative_to(ROOT)}", f"LISTS={lists}",
+         f"{KERNEL.relative_to(ROOT)}/kernel.elf", DISK.relative_to(ROOT).as_posix())  # fmt: skip
+    return KERNEL
+
+
+def seen(bug: dict[str, Any], kernel: Path, directory: Path) -> dict[str, Any]:
+    """What gdb says of a bug."""
+    options = ["--build", str(kernel), "--boot", "direct", "--script", f"bug {bug['name']}"]
+    options += ["--drive", str(DISK)] if bug.get("drive") else []
+    code = CODE.format(say=bug["say"], hangs=bug.get("hangs", 0))
+    return probe(directory, code, *options)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", chosen())
+def test_a_command_shows_the_cause(name, kernel, tmp_path):
+    bug = BUGS[name]
+    said = seen(bug, kernel, tmp_path)
+    print(
+        *(f"{words}: {took:.1f} s" for words, took in zip(bug["say"], said["seconds"], strict=True))
+    )
+    assert re.search(bug["stops"], said["stop"]), said["stop"]
+    for words, answer, shows in zip(bug["say"], said["words"], bug["shows"], strict=True):
+        assert re.search(shows, answer), f"{words}: {answer}"
+    if "at" in bug:
+        assert said["at"] == bug["at"], said["backtrace"]
+
+
+def test_each_bug_is_in_the_list():
+    """The kernel's tables and the list have the same bugs, each with a sentence."""
+    tables = "".join(path.read_text() for path in FOLDER.glob("*.c"))
+    assert sorted(re.findall(r'\{ "(\w+)", bug_\w+ \}', tables)) == sorted(BUGS)
+    assert len(BUGS) >= 20
+    assert all(bug["is"].endswith(".") for bug in BUGS.values())
