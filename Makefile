@@ -48,6 +48,7 @@ ifneq ($(filter 4,$(LESSONS)),)
 	@echo "                                            after 900 seconds, or LIMIT=7200"
 endif
 	@echo "  make gdb        the same machine, halted at its first instruction, under gdb"
+	@echo "                    SERVER=4711|stdio|mi    gdb for an editor (labs/debugging.md)"
 	@echo "  make hint       a hint; the next call shows the next: EX=1.3 [LAYER=1]"
 	@echo "  make grade      the visible tests of a lesson, with points: LESSON=1, or EX=1.3"
 	@echo "  make replay     a test's machine or program again, under gdb: TEST=test_name"
@@ -116,8 +117,8 @@ run: setup
 	@$(AS_CHILD) $(RUN)
 
 gdb: setup-test
-	@$(ALONE) $(MAKE) -s LESSON=$(LESSON) image-$(BOOT) $(HOST_TOOLS)
-	@$(AS_CHILD) $(DEBUG)
+	@$(ALONE) $(MAKE) -s LESSON=$(LESSON) image-$(BOOT) $(HOST_TOOLS) >&2
+	@$(AS_CHILD) $(DEBUG) $(call option,SERVER,server)
 
 hint: setup
 	@$(PYTHON) -m labs.tools.course.hint $(call option,LAYER,layer) -- $(call given,EX)

@@ -18,6 +18,7 @@ from pathlib import Path
 from labs.storage import disks, random_reads, report
 from labs.storage.disk_model import SECTOR_BYTES, Request
 from labs.tools.debugging.debug import debug, with_command
+from labs.tools.debugging.editor import server
 from labs.tools.guest.initramfs import InitramfsError, regular
 from labs.tools.guest.root_image import make_root_image
 from labs.tools.machine.command import A_COUNT, typed_path
@@ -60,6 +61,7 @@ def parse_arguments() -> argparse.Namespace:
     parser = parser_of("make run")
     parser.add_argument("--gdb", action="store_true", help="under gdb")
     parser.add_argument("--batch", type=Path, help="a file of gdb commands to run instead")
+    parser.add_argument("--server", type=server, default="", help="gdb for an editor")
     parser.add_argument(
         "--root", type=typed_path, metavar="IMAGE", help="the root: made if not there"
     )
@@ -176,7 +178,8 @@ def main() -> int:
         return 1
     if options.gdb:
         script = (ROOT_COMMAND,) if options.root else ()
-        return debug(with_command(config, options.command, *script), options.batch)
+        config = with_command(config, options.command, *script)
+        return debug(config, options.batch, server=options.server)
     if options.command is not None:
         return run_command(config, options.limit, *([ROOT_COMMAND] if options.root else []))
     if options.script:

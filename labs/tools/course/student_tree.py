@@ -48,11 +48,12 @@ ALWAYS = (
         "kernel/report/exercise.h",
         "kernel/report/exercise.inc",
         "labs/tools/debugging/gdb/*",
+        "labs/tools/debugging/gdb_mi.sh",
         "labs/tools/debugging/past/*",
         "labs/tools/setup/*",
     ),
     *("labs/debugging.md", "labs/glossary.md", "labs/reference/*"),  # the handouts lead to them
-    *("labs/page/*", "labs/laptop.md", ".devcontainer/*", ".vscode/tasks.json"),
+    *("labs/page/*", "labs/laptop.md", ".devcontainer/*", ".vscode/*.json"),
     *(LIST, COURSE, "tests/conftest.py", "labs/locale/*/messages/tools.po"),
 )
 OF_LESSON = (

@@ -45,13 +45,17 @@ def serve(
 ) -> int:
     """Runs gdb for an editor, and returns gdb's status. `target` is the socket of the machine."""
     if way == STDIO:
-        with open(os.dup(0), "rb") as reader:  # a thread may still read when this ends
-            return _serve(command, environment, folder, target, reader, sys.stdout.buffer)
+        reader = os.fdopen(os.dup(0), "rb")  # not closed: a thread may still read at the end
+        return _serve(command, environment, folder, target, reader, sys.stdout.buffer)
     with socket.create_server((HOST, int(way))) as listener:
         print(f"The editor may connect now: DAP at port {way} of {HOST}.", flush=True)
         stream, _ = listener.accept()
     with stream, stream.makefile("rb") as reader, stream.makefile("wb") as writer:
-        return _serve(command, environment, folder, target, reader, writer)
+        try:
+            return _serve(command, environment, folder, target, reader, writer)
+        finally:
+            with suppress(OSError):
+                stream.shutdown(socket.SHUT_RDWR)  # nobody reads any more
 
 
 def _serve(
