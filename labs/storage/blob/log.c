@@ -17,8 +17,9 @@
  *   old records after the end	they have another generation (the session of the compaction) or a
  *				lower session than the record before them. Each open and each
  *				compaction takes a new session, which is on the disk before the
- *				first record of it. A session that has not begun is that of a store
- *				which was here before, and whose superblocks are gone
+ *				first record of it. A new store begins with a generation and a
+ *				session drawn at random: whatever store was here before, and
+ *				whatever is left of its superblocks, it had others
  *   torn superblock		the two take turns, and each has a checksum and a number
  *
  * The second one is the subtle one. A record that was never acknowledged may be on the disk after
@@ -30,6 +31,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "labs/storage/blob/inside.h"
 
@@ -37,9 +39,8 @@
  * after a power cut. The opening has the format and three dangers; inside.h has the structures. The
  * drive keeps what it is given in a cache and writes it in any order, by sectors, until
  * device->sync. Any call of the device may fail; then the function returns that error, and what was
- * synced before is safe all the same. A record of a session that has not begun does not count: the
- * drive may have had another store. A drive may be larger than 4 GiB. What a function allocates for
- * itself it frees, after an error, too. */
+ * synced before is safe all the same. A drive may be larger than 4 GiB. What a function allocates
+ * for itself it frees, after an error, too. */
 
 #define SUPER_MAGIC  0x626f6c62u
 #define RECORD_MAGIC 0x6a626f62u
@@ -106,14 +107,19 @@ static int read_super(struct blob_device *device, struct super *best)
 
 int blob_format(struct blob_device *device)
 {
-	struct super super = { .generation = 1, .session = 1 }, old;
+	struct super super = { 0 }, old;
 
 	if (device->size < LOG_START + 4 * SUPER_STEP)
 		return -ENOSPC;
-	if (read_super(device, &old) == 0) { /* what an older store has left must not count */
-		super.number = old.number;
-		super.generation = super.session = old.session + 1;
-	}
+	int error = read_super(device, &old);
+
+	if (error && error != -EINVAL)
+		return error;
+	super.number = old.number; /* 0: there is no older store */
+	if (getentropy(&super.generation, sizeof(super.generation)) < 0)
+		return -errno;
+	super.generation >>= 1; /* so that sessions never wrap */
+	super.session = super.generation;
 	return write_super(device, &super);
 }
 
@@ -169,7 +175,7 @@ static bool next_record(struct blob_store *store, struct record *record)
 	memcpy(record, bytes, sizeof(*record));
 	if (record->magic != RECORD_MAGIC || record->generation != store->super.generation ||
 	    record->offset != store->tail || record->session < store->last_session ||
-	    record->session > store->super.session || record->length > BLOB_MAX)
+	    record->length > BLOB_MAX)
 		return false;
 	bytes = look_at(store, store->tail, record_bytes(record->length));
 	return bytes && record->crc == record_crc(*record, bytes + sizeof(*record));

@@ -11,6 +11,7 @@ from tests.storage.blob import (
     BROKEN,
     DISK,
     KEYS,
+    SECTOR,
     SUPERS,
     Client,
     Cut,
@@ -93,32 +94,29 @@ def test_compaction_after_one_that_fails(lab):
 
 @pytest.mark.exercise("S9", points=1, host=True)
 def test_a_store_that_was_there_before(lab):
-    """A store whose superblocks are gone, and a new one on the same drive: it is empty, and what it
-    has from then on are its own objects."""
-    drive = Drive(bytearray(DISK))
+    """A store of which both superblocks are gone, or one of them, and a new store on the same
+    drive, which has had as many sessions: it is empty, and what it has from then on are its own
+    objects."""
+    drive = Drive(bytearray())
     client = Client(drive, Random(lab.seed))
+    found: list[Cut] = []
 
-    def before():
-        yield from client.format()
-        yield "close"
-        yield from client.begin()
-        yield "close"
-        yield from client.begin()
-        for key in KEYS:
-            yield from client.put(key, client.data(300))
-        yield from client.sync()
-
-    def now():
+    def steps(command):
+        drive.promises = Promises()
         yield from client.format()
         yield from client.look(KEYS, "in a new store")
-        yield from client.put(0, client.data(300))
+        for key in KEYS if command == "close" else (0,):
+            yield from client.put(key, client.data(300))
         yield from client.sync()
+        yield command
 
-    work(lab, [drive], before())
-    drive.data[:SUPERS] = bytes(SUPERS)
-    drive.promises = Promises()
-    work(lab, [drive], now())
-    recover(lab, [state(client, "a new store, with one object")], KEYS)
+    for lost in (slice(0, SUPERS), slice(0, SECTOR), slice(SUPERS // 2, SUPERS)):
+        drive.data = bytearray(DISK)
+        work(lab, [drive], steps("close"))
+        drive.data[lost] = bytes(lost.stop - lost.start)
+        work(lab, [drive], steps("sync"))
+        found.append(state(client, "a new store, with one object"))
+    recover(lab, found, KEYS)
 
 
 @pytest.mark.exercise("S9", points=1, host=True)
