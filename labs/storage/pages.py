@@ -9,7 +9,8 @@ version for the terminal, and the figures as JSON and CSV.
     page.show()                                 # at the terminal
 
 A plot is as wide as a phone: several pictures are put one below the other. Labels are in English
-and in Chinese (`both`). The same figures give the same files.
+and in Chinese (`both`). Where all other texts of a page are translated (chinese.py), there is the
+page in Chinese, too: x3.zh_CN.html. The same figures give the same files.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import logging
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -34,6 +36,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 
+from labs.storage.chinese import in_chinese
 from labs.tools.course.measurement import STYLE
 
 WIDTH_INCHES = 4.8  # at 72 points an inch this is a phone's width
@@ -43,11 +46,12 @@ PHONE_COLUMNS = 3  # of a table that fits 390 pixels
 FONTS = ["sans-serif", "Noto Sans CJK SC", "Noto Sans CJK JP", "WenQuanYi Micro Hei",
          "Microsoft YaHei", "PingFang SC"]  # fmt: skip
 STYLE_HERE = {**STYLE, "font.family": FONTS, "axes.titlesize": 10}
+CHECKED = "Checked"
 PREDICTED = "your prediction 你的预测"
 MARKERS = "osD^v<>P"  # curves that are one upon the other can be told apart, on paper, too
 LEGEND_SIZE, LEGEND_INCHES = 8, 4.15  # points; the width that there is for a legend
 HEAD = """<!doctype html>
-<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<html lang="{language}"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>{title}</title>
 <style>
 body {{ font: 16px/1.5 "DejaVu Sans", "Noto Sans CJK SC", "Microsoft YaHei", "PingFang SC",
@@ -181,68 +185,154 @@ def table_of(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
     return f"<table{kind}><tr>{head}</tr>{body}</table>"
 
 
+@dataclass(frozen=True)
+class Text:
+    """A heading with paragraphs."""
+
+    heading: str
+    chinese: str
+    paragraphs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A picture."""
+
+    svg: str
+    caption: str
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A table; the first column is words."""
+
+    caption: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[object]]
+
+
+def lines_of(part: Text | Plot | Cells, is_chinese: bool) -> Iterator[str]:
+    """A part of a page as HTML."""
+
+    def said(text: str) -> str:
+        return (in_chinese(text) if is_chinese else None) or text
+
+    if isinstance(part, Text):
+        heading = part.chinese if is_chinese else f"{part.heading} {part.chinese}"
+        yield f"<h2>{html.escape(heading)}</h2>"
+        yield from (f"<p>{html.escape(said(each))}</p>" for each in part.paragraphs)
+    elif isinstance(part, Plot):
+        picture = part.svg[part.svg.index("<svg") :]
+        caption = html.escape(said(part.caption))
+        yield f"<figure>{picture}<figcaption>{caption}</figcaption></figure>"
+    else:
+        cells = [[said(shown(value)) for value in row] for row in part.rows]
+        table = table_of([said(each) for each in part.columns], cells)
+        yield f"<h3>{html.escape(said(part.caption))}</h3>{table}"
+
+
 class Page:
     """A page under construction: its parts appear in the order in which they are added."""
 
     def __init__(self, name: str, title: str, chinese: str) -> None:
         self.name, self.title, self.chinese = name, title, chinese
-        self._html = [f"<h1>{html.escape(title)}<br><small>{html.escape(chinese)}</small></h1>"]
-        self._plain: list[str | Table] = [f"{title}\n{chinese}\n"]
-        self._plots: list[str] = []
-        self._tables: list[tuple[Sequence[str], Sequence[Sequence[object]]]] = []
+        self._parts: list[Text | Plot | Cells] = []
 
     def text(self, heading: str, chinese: str, *paragraphs: str) -> None:
         """A heading with paragraphs, however their lines are broken."""
-        paragraphs = tuple(" ".join(each.split()) for each in paragraphs)
-        self._html.append(f"<h2>{html.escape(heading)} {html.escape(chinese)}</h2>")
-        self._html += [f"<p>{html.escape(each)}</p>" for each in paragraphs]
-        filled = "\n".join(fill(each, TEXT_WIDTH) for each in paragraphs)
-        self._plain.append(f"{heading} {chinese}\n{filled}\n")
+        joined = tuple(" ".join(each.split()) for each in paragraphs)
+        self._parts.append(Text(heading, chinese, joined))
 
     def plot(self, figure: Figure, caption: str) -> None:
         """A plot; at the terminal its file is named."""
-        self._plots.append(svg := svg_of(figure))
-        picture = svg[svg.index("<svg") :]
-        self._html.append(
-            f"<figure>{picture}<figcaption>{html.escape(caption)}</figcaption></figure>"
-        )
-        self._plain.append(f"plot {self.name}-{len(self._plots)}.svg: {caption}\n")
+        self._parts.append(Plot(svg_of(figure), caption))
 
     def table(self, caption: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
         """A table; the first column is words."""
-        self._tables.append((columns, rows))
-        cells = [[shown(value) for value in row] for row in rows]
-        self._html.append(f"<h3>{html.escape(caption)}</h3>{table_of(columns, cells)}")
-        table = Table(box=box.ASCII, pad_edge=False)
-        for number, column in enumerate(columns):
-            table.add_column(column, justify="right" if number else "left")
-        for row in cells:
-            table.add_row(*row)
-        self._plain += [fill(caption, TERMINAL_WIDTH), table, ""]
+        self._parts.append(Cells(caption, columns, rows))
 
     def checked(self, statements: Mapping[str, bool]) -> None:
         """A table of what must hold, by what it says."""
         rows = [(said, "holds" if holds else "DOES NOT HOLD") for said, holds in statements.items()]
-        self.table("Checked 检查", ["statement", ""], rows)
+        self.table(CHECKED, ["statement", ""], rows)
+
+    @property
+    def _plots(self) -> list[Plot]:
+        return [part for part in self._parts if isinstance(part, Plot)]
+
+    @property
+    def _tables(self) -> list[Cells]:
+        return [part for part in self._parts if isinstance(part, Cells)]
+
+    def untranslated(self) -> list[str]:
+        """The texts that are not there in Chinese. Cells may be names, and what is checked is
+        sentences."""
+        texts: list[str] = []
+        for part in self._parts:
+            if isinstance(part, Text):
+                texts += part.paragraphs
+            elif isinstance(part, Plot):
+                texts.append(part.caption)
+            else:
+                texts += [part.caption, *filter(None, part.columns)]
+                if part.caption == CHECKED:
+                    texts += [str(row[0]) for row in part.rows]
+        return [each for each in texts if in_chinese(each) is None]
+
+    def html(self, is_chinese: bool = False, other: str = "") -> str:
+        """The page, with a link to the same in the other language, if there is one."""
+        number, colon, _ = self.title.partition(": ")
+        title = f"{number if colon else ''}{colon}{self.chinese}" if is_chinese else self.title
+        second = "" if other else f"<br><small>{html.escape(self.chinese)}</small>"
+        lines = [f"<h1>{html.escape(title)}{second}</h1>"]
+        if other:
+            lines.append(f'<p><a href="{other}">{"English" if is_chinese else "中文"}</a></p>')
+        for part in self._parts:
+            lines += lines_of(part, is_chinese)
+        head = HEAD.format(title=html.escape(title), language="zh-CN" if is_chinese else "en")
+        return head + "\n".join(lines) + "\n"
 
     def show(self, console: Console | None = None) -> None:
         """Prints the page."""
         console = console or Console()
         console.width = min(TERMINAL_WIDTH, console.width) if console.is_terminal else 100
-        for part in self._plain:
+        for part in self._plain():
             console.print(part, markup=False, highlight=False, emoji=False)
 
+    def _plain(self) -> Iterator[str | Table]:
+        yield f"{self.title}\n{self.chinese}\n"
+        plots = 0
+        for part in self._parts:
+            if isinstance(part, Text):
+                filled = "\n".join(fill(each, TEXT_WIDTH) for each in part.paragraphs)
+                yield f"{part.heading} {part.chinese}\n{filled}\n"
+            elif isinstance(part, Plot):
+                plots += 1
+                yield f"plot {self.name}-{plots}.svg: {part.caption}\n"
+            else:
+                table = Table(box=box.ASCII, pad_edge=False)
+                for number, column in enumerate(part.columns):
+                    table.add_column(column, justify="right" if number else "left")
+                for row in part.rows:
+                    table.add_row(*map(shown, row))
+                yield fill(part.caption, TERMINAL_WIDTH)
+                yield table
+                yield ""
+
     def write(self, directory: Path, figures: Mapping[str, Any]) -> Path:
-        """Writes NAME.html, NAME.json with `figures`, and each plot and table by its number;
-        returns the page's path."""
+        """Writes NAME.html, NAME.json with `figures`, and each plot and table by its number; and
+        NAME.zh_CN.html, if all of it is translated. Returns the page's path."""
         directory.mkdir(parents=True, exist_ok=True)
-        for number, svg in enumerate(self._plots, 1):
-            (directory / f"{self.name}-{number}.svg").write_text(svg)
-        for number, (columns, rows) in enumerate(self._tables, 1):
+        for number, plot in enumerate(self._plots, 1):
+            (directory / f"{self.name}-{number}.svg").write_text(plot.svg)
+        for number, table in enumerate(self._tables, 1):
             with (directory / f"{self.name}-{number}.csv").open("w", newline="") as file:
-                csv.writer(file, lineterminator="\n").writerows([columns, *rows])
+                csv.writer(file, lineterminator="\n").writerows([table.columns, *table.rows])
         said = json.dumps(figures, indent=1, sort_keys=True, ensure_ascii=False)
         (directory / f"{self.name}.json").write_text(said + "\n")
-        path = directory / f"{self.name}.html"
-        path.write_text(HEAD.format(title=html.escape(self.title)) + "\n".join(self._html) + "\n")
+        path, chinese = (directory / f"{self.name}{kind}.html" for kind in ("", ".zh_CN"))
+        chinese.unlink(missing_ok=True)
+        if has_chinese := not self.untranslated():
+            chinese.write_text(self.html(is_chinese=True, other=path.name))
+        path.write_text(self.html(other=chinese.name if has_chinese else ""))
         return path

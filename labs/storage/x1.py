@@ -66,10 +66,10 @@ REASONS = {
     "others are. Its 1.98 requests a read, computed, are of a sample of 60 s; at the beginning no "
     "pointer block is in memory yet.",
     "ext4 buffered": "The published sample, 60.72 requests a second for 60 s, is below the mean of "
-    "its own run, computed 67.4: something else used the drive in that minute.",
-    "ext3 direct": "Half a revolution is what a pointer block costs. The run of 2010 waited 5.9 ms "
-    "for one and the model 6.2: the real drive's tracks are a little longer or its head switches "
-    "faster (0.4 ms instead of 0.8 would make 1.38).",
+    "its own run, computed 67.4: perhaps something else used the drive in that minute.",
+    "ext3 direct": "Half a revolution is what a pointer block costs. Computed, the run of 2010 "
+    "waited 5.9 ms for one; the model waits 6.2. Perhaps the real drive's tracks were a little "
+    "longer, or its heads switched faster (0.4 ms instead of 0.8 make 1.38 in the model).",
     "ext4 direct": "The seek curve was fitted to raw reads of the same places: no proof.",
     "raw buffered": "The model is fitted to this row: one number, b of the seek curve.",
     "raw direct": "Nobody has measured this row in 2010.",
@@ -118,7 +118,7 @@ def make_page(
     )  # fmt: skip
     add_tables(page, figures)
     add_plots(page, figures, experiment, predicted)
-    page.text("Three sentences", "三句话", explain(figures), after_the_table(figures))
+    page.text("What it says", "结论", explain(figures), after_the_table(figures))
     page.table(
         f"Why each read cost what it cost: the first {FIRST_READS} requests of ext3 direct, ms",
         ["request", "LBA", "sectors", "seek", "rotation", "transfer", "total"],
@@ -167,7 +167,7 @@ def add_prediction(page: Page, figures: Sequence[Figures], predicted: Mapping[st
         return
     results = results_of(figures)
     page.table(
-        "Prediction 预测: times as long as the raw drive", ["row", "predicted", "measured"],
+        "Prediction: times as long as the raw drive", ["row", "predicted", "measured"],
         [[key, predicted[key], results[key]] for key in predicted],
     )  # fmt: skip
 
@@ -179,15 +179,15 @@ def results_of(figures: Sequence[Figures]) -> dict[str, float]:
 
 def add_tables(page: Page, figures: Sequence[Figures]) -> None:
     """The published table next to ours, and the reasons."""
-    then = "Next to the published table 与已发表的表格对照"
-    page.table(f"{then}: time 时间 ({MARKS})", TIME_COLUMNS, time_rows(figures))
-    page.table(f"{then}: requests 请求", REQUEST_COLUMNS, request_rows(figures))
+    then = "Next to the published table"
+    page.table(f"{then}: time ({MARKS})", TIME_COLUMNS, time_rows(figures))
+    page.table(f"{then}: requests", REQUEST_COLUMNS, request_rows(figures))
     page.table(
-        "A sample of /proc/diskstats while seekrw ran, as iostat shows it 运行中的采样 (iostat)",
+        "A sample of /proc/diskstats while seekrw ran, as iostat shows it",
         SAMPLE_COLUMNS, sample_rows(figures),
     )  # fmt: skip
     page.table(
-        "Latency of a read in ms, modelled 延迟 (模型)",
+        "Latency of a read in ms, modelled",
         ["row", "50 %", "90 %", "99 %", "longest", "pointer hits", "map/read"],
         [
             [f.name, *f.percentiles(), f.mapping_hits if f.mapping_requests else "-",
@@ -320,7 +320,7 @@ def add_own(page: Page, own: Mapping, figures: Sequence[Figures]) -> None:
         *([f.name, f.ms_per_read, *f.percentiles(), f.requests_per_read] for f in figures),
     ]  # fmt: skip
     columns = ["disk", "ms/read", "50 %", "90 %", "99 %", "longest", "req/read"]
-    page.table(f"{own['file']} on this computer, 4096 bytes a read 本机", columns, rows)
+    page.table(f"{own['file']} on this computer, 4096 bytes a read", columns, rows)
 
 
 # --- the command ---

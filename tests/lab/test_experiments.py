@@ -32,6 +32,7 @@ NUMBERS = [
     for number in ALL
 ]
 PARTS = ("Question", "Expected", "Prediction", "Method", "What it says", "What would change")
+IN_CHINESE = (5, 8, 9, 16, 20)  # so says the handout
 
 
 @pytest.fixture(scope="session")
@@ -58,7 +59,9 @@ def test_the_shape_holds(number, request, tmp_path, monkeypatch):
 
     monkeypatch.setattr(Page, "plot", plotted)
     assert [wide for each in chosen.tables(data) if (wide := width(*each)) > TERMINAL_WIDTH] == []
-    page = page_of(chosen, data, predicted=1).write(tmp_path, data)
+    made = page_of(chosen, data, predicted=1)
+    page = made.write(tmp_path, data)
+    assert number not in IN_CHINESE or made.untranslated() == []
     assert [flaw for figure, _ in figures for flaw in flaws(figure)] == []
     text = page.read_text()
     assert all(f"<h2>{part}" in text for part in PARTS)

@@ -11,6 +11,7 @@ import re
 import sys
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from io import StringIO
 from types import SimpleNamespace
 from xml.etree import ElementTree
@@ -19,7 +20,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from labs.storage import random_reads, report, run, x1, x1_plots
+from labs.storage import chinese, random_reads, report, run, x1, x1_plots
 from labs.storage.disks import Experiment
 from labs.storage.guest_trace import Purpose, Record
 from labs.storage.pages import Page, table_of
@@ -94,6 +95,39 @@ def test_the_report_is_whole(make_lab):
     data = json.loads((folder / "x1.json").read_text())
     assert data["predicted"] == {"ext3": 2, "ext4": 1.5}
     assert list(data["rows"]) == sorted([*report.PUBLISHED, "raw direct"])
+
+
+def test_the_report_in_chinese(make_lab):
+    """All of it: each paragraph, caption and column; the numbers are those of the page in English.
+    The two pages lead to each other."""
+    _, _, folder = make_lab("--predict", "2 1.5")
+    english, other = ((folder / f"x1{kind}.html").read_text() for kind in ("", ".zh_CN"))
+    assert '<html lang="zh-CN">' in other and "<h2>方法</h2>" in other
+    assert 'href="x1.zh_CN.html"' in english and 'href="x1.html"' in other
+    told = re.findall(r"<(?:p|h3|figcaption)>([^<]+)<", other)
+    assert len(told) > 20
+    assert [each for each in told if not re.search("[\u4e00-\u9fff]", each)] == []
+    assert all(english.count(each) == other.count(each) > 0 for each in ("0.90", "1.369"))
+
+
+def test_texts_are_looked_for_without_their_numbers(tmp_path, monkeypatch):
+    """A page of which a text is not translated is there in English alone."""
+    path = tmp_path / "reports.po"
+    path.write_text('msgid "of {0} MB {1} %, x18 apart"\nmsgstr "{1} % of {0} MB"\n')
+    monkeypatch.setattr(chinese, "catalogue", partial(chinese.catalogue, path))
+    assert chinese.in_chinese("of 1,000.5 MB -3 %, x18 apart") == "-3 % of 1,000.5 MB"
+    assert chinese.in_chinese("of 1 MB 2 %, x19 apart") is None
+    page = Page("x0", "A title", "标题")
+    page.text("Method", "方法", "Nobody has translated this.")
+    (tmp_path / "x0.zh_CN.html").write_text("that of an earlier run")
+    assert "<small>标题" in page.write(tmp_path, {}).read_text()
+    assert page.untranslated() and not (tmp_path / "x0.zh_CN.html").exists()
+
+
+def test_each_place_of_a_translation_is_a_number_of_its_text():
+    places = re.compile(r"\{\d+\}")
+    for text, said in chinese.catalogue().items():
+        assert set(places.findall(said)) <= set(places.findall(text)), text
 
 
 def test_what_does_not_hold_is_said(figures, monkeypatch):

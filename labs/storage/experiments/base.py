@@ -85,13 +85,11 @@ def page_of(experiment: Experiment, data: Data, predicted: float | None) -> Page
     about = experiment.ABOUT
     page = Page(about.name, f"X{about.number}: {about.title}", about.chinese)
     result, unit = experiment.result(data), about.ask.unit
-    guess = "none" if predicted is None else counted(predicted, unit)
+    guess = "nothing" if predicted is None else counted(predicted, unit)
     page.text("Question", "问题", about.question)
     page.text("Expected", "预期", about.expected)
-    page.text(
-        "Prediction", "预测",
-        f"{about.ask.text} Predicted: {guess}. Measured: {counted(result, unit)}.",
-    )  # fmt: skip
+    said = f"Predicted: {guess}.", f"Measured: {counted(result, unit)}."
+    page.text("Prediction", "预测", about.ask.text, *said)
     page.text("Method", "方法", about.method)
     with plotting():
         for figure, caption in experiment.plots(data, predicted):

@@ -128,20 +128,18 @@ def tables(data: Data) -> Sequence[Table]:
 
 def sentences(data: Data) -> tuple[str, str, str]:
     """What it says."""
-    write, read = of(data, "buffered", 512, 100), of(data, "buffered", 512, 0)
-    page = of(data, "buffered", 4096, 100)
+    page, read = of(data, "buffered", 4096, 100), of(data, "buffered", 4096, 0)
+    small, direct = of(data, "buffered", 512, 100), of(data, "direct", 4096, 100)
     return (
         f"A buffered write of 512 bytes takes {result(data):.2f} requests: the rest of its page is "
         "read first, and the whole page is written later.",
-        f"Buffered writes of whole pages reach {page['per_second']:.0f}/s where "
-        f"reads reach {read['per_second']:.0f}/s: nobody waits for them, so they are sorted, and "
-        f"the"
-        " arm crosses the disk once.",
-        f"Writes of 512 bytes get {write['per_second']:.0f}/s, because the reads before them "
-        "cannot be sorted; direct ones cost what reads cost,"
-        f" {of(data, 'direct', 512, 100)['per_second']:.0f}/s,"
-        " until the drive has a cache: it takes them at once, sorts them by itself, and reaches"
-        f" {of(data, 'direct', 512, 100)['cached']['on']:.0f}/s.",
+        f"Buffered writes of whole pages reach {page['per_second']:.0f}/s where reads of them reach"
+        f" {read['per_second']:.0f}/s: nobody waits for them, so they are sorted, and the arm"
+        " crosses the disk once. Writes of 512 bytes reach"
+        f" {small['per_second']:.0f}/s, because the reads before them cannot be sorted.",
+        f"Direct writes of pages cost what reads cost, {direct['per_second']:.0f}/s, until the"
+        " drive has a cache for them: it takes them at once, sorts them by itself, and reaches"
+        f" {direct['cached']['on']:.0f}/s.",
     )
 
 
