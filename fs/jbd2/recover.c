@@ -185,7 +185,7 @@ static int check_copy(struct walk *walk, const struct tag *tag)
      (commit_is_intact): then the next one begins, with crc ~0.
    - finish: every copy was written to its place. Makes that safe, and then the log empty, with
      `next` as the number of the transaction that comes next; also of journal->sequence. That is
-     safe, too, when it returns 0.
+     safe, too, when it returns 0, and the journal needs no recovery any more (needs_recovery).
    - given: skip_block, which passes over a block without reading it; word_at; visit_descriptor and
      visit_revoke; revoke_covers, which is yours, too (revoke.c).
 
