@@ -39,6 +39,7 @@ from tests.support.student_trees import (
 
 pytestmark = pytest.mark.slow
 
+NAMED = re.compile(r"(?<![\w./-])(?:[\w-]+/)+[\w-]+\.(?:md|c|h|inc|asm|py|toml)\b")
 IMPORT = re.compile(r"^\s*(?:from|import) ([\w.]+)(?: import \(?([\w\s,]+))?", re.MULTILINE)
 
 
@@ -335,6 +336,13 @@ def test_no_solution_in_a_tree(lesson) -> None:
             assert secret, each.id
             leaks = {path: lines & secret for path, lines in told.items() if lines & secret}
             assert not leaks, f"{each.id}: {leaks}"
+
+
+def test_hints_name_what_the_tree_has() -> None:
+    """What a hint says to read is there."""
+    for each in exercises.load():
+        named = {name for text in each.hints for name in NAMED.findall(text)}
+        assert {name for name in named if (ROOT / name).exists()} <= set(made(each.lesson)), each.id
 
 
 def test_hints_leave_gaps() -> None:
