@@ -45,6 +45,7 @@ LAYOUTS = {
 }
 LARGE_BLOCKS = Layout(size=4096, checksums=False)
 CALLS = 24
+CHANGE = ("begin 3", "end")
 SEEDS = (1, 2)
 MOST_READS = 12  # of recovery: three passes, four pieces of a log
 
@@ -454,10 +455,11 @@ def judge_failed_recovery(where: str, log: Log, whole: Session, session: Session
 
 @pytest.mark.exercise("S5", points=1, host=True)
 def test_what_was_read_before_recovery(journals: Journals) -> None:
-    """Blocks that the cache has read before recovery: they are read again."""
+    """Blocks that the cache has read before recovery: they are read again, and then changed."""
     log = journals.log("a transaction", LAYOUT, Transaction(new(2001, 2002)))
     looks, tells = ([f"{word} {block}" for block in log.wanted] for word in ("look", "tell"))
-    (session,) = journals.ask([(log.image, LAYOUT, [*looks, "recover", *tells])])
+    (session,) = journals.ask([(log.image, LAYOUT, [*looks, "recover", *tells, *CHANGE])])
     told = [each.transaction for each in session.answers if each.command == "tell"]
     wanted = [number_of(block) for block in log.wanted.values()]
     assert told == wanted, f"after replay the cache has contents {told}, not {wanted}"
+    assert session.error("begin") == 0, f"after replay a change has error {-session.error('begin')}"

@@ -27,6 +27,8 @@ USUAL = (
           "replayed; and replay_copy must ask it"),
     Usual("number|was not replayed", "a copy that is not replayed is in the log all the same: "
           "skip_block passes over it"),
+    Usual("journal_begin gives", "finish: from now on the journal needs no recovery: "
+          "journal->needs_recovery"),
     Usual("is not empty", "finish: all copies are flushed, then the superblock says that the log "
           "is empty, and that is flushed, too"),
     Usual("blocks are to be written", "walk->written counts each copy that was written"),
@@ -81,8 +83,12 @@ def test_replay(journals: Journals) -> None:
     broken = Transaction({5: contents(53)}, damage="no commit")
     words = "two transactions, and one without its commit block"
     log = journals.log(words, LAYOUT, old, newer, broken)
+    change = (log.image, LAYOUT, ["recover", "begin 3", "end"])
     with told(USUAL, HINT):
-        check_recovered(log, journals.ask([log.question()])[0])
+        recovered, changed = journals.ask([log.question(), change])
+        check_recovered(log, recovered)
+        error = -changed.error("begin")
+        assert error == 0, f"{words}: after recovery journal_begin gives error {error}"
 
 
 @pytest.mark.exercise("S5", points=1, host=True)
