@@ -7,8 +7,8 @@ TERMINAL  = $(if $(OF_LAB),,$(shell test -t 0 && test -t 2 && echo yes))
 IS_SHELL := $(and $(filter run,$(MAKECMDGOALS)),$(or $(CMD)$(PROGRAMS),$(TERMINAL)),$(if $(ROOT),,yes))
 LESSON ?= $(if $(IS_SHELL),$(lastword $(LESSONS)),storage)
 
-.PHONY: autograder bugs course grade-class similarity snakemake
-.PHONY: setup-suite picture crash fuzz layouts faults fsx full-disks start slides check-slides prove mistakes shares thirds bench \
+.PHONY: autograder bugs course exam grade-class similarity snakemake
+.PHONY: setup-suite picture crash fuzz layouts faults fsx full-disks start book check-book slides check-slides prove mistakes shares thirds bench \
 	budget tables test test-fast compilers container distributions debian
 
 help::
@@ -35,6 +35,7 @@ help::
 	@echo "  make start      a student's tree: LESSON=1 DIR=../my-kernel"
 	@echo "  make book       handouts, storage lab and references: pages, PDF, EPUB, plain Markdown"
 	@echo "                    LANGUAGE=zh_CN          in Chinese"
+	@echo "  make check-book   each page of book, decks and report, asked by axe; drawings, translations, PDF"
 	@echo "  make slides     the lessons' slides, for a browser: English and Chinese"
 	@echo "                    PDF=yes                 and a PDF of each, next to it"
 	@echo "                    PLOTS=yes               draws the plots of slides/figures.toml first"
@@ -46,6 +47,8 @@ help::
 	@echo "                                            refused, and submissions of others are told"
 	@echo "  make grade-class   the grades of a class (INSTRUCTOR.md): LESSON=1 SUBMISSIONS=dir OUTPUT=dir"
 	@echo "                    [ROSTER=students.csv] [RULES=rules.toml] [JOBS=n] [CLUSTER=slurm]"
+	@echo "  make exam       exam questions from the graders' bugs, and their key: LESSON=4 SEED=2026"
+	@echo "                    [COUNT=6] [LANGUAGE=zh_CN] [OUTPUT=dir]"
 	@echo "  make similarity   which submissions of that are alike: LESSON=1 OUTPUT=dir [ARCHIVE='dir dir']"
 	@echo "  make autograder   what a platform grades with: LESSON=1 [OUTPUT=dir]"
 	@echo "                    FORMAT=gradescope|prairielearn|autolab|classroom50"
@@ -139,6 +142,9 @@ DECKS = $(filter-out README index,$(basename $(notdir $(wildcard slides/*.md))))
 book: setup-test
 	@$(PYTHON) -m labs.tools.course.book $(BUILD)/book$(LANGUAGE:%=/%) $(LANGUAGE:%=--language=%)
 
+check-book: setup-browser
+	@WHOLE=yes $(PYTHON) -m pytest tests/tree/test_book.py tests/tree/test_drawings.py tests/tree/test_access.py
+
 slides: setup-test
 	@$(if $(PLOTS),$(PYTHON) -m slides.draw)
 	@$(PYTHON) -m sphinx -q -W -b revealjs slides $(BUILD)/slides
@@ -180,6 +186,10 @@ course: setup
 autograder: setup
 	@$(PYTHON) -m labs.tools.cohort.autograder --format=$(call given,FORMAT) \
 		--lesson=$(call quoted,$(LESSON)) $(call option,HIDDEN,hidden) $(call option,OUTPUT,output)
+
+exam: setup
+	@$(PYTHON) -m labs.tools.cohort.exam --lesson=$(call quoted,$(LESSON)) --seed=$(call given,SEED) \
+		$(call option,COUNT,count) $(call option,LANGUAGE,language) $(call option,OUTPUT,output)
 
 similarity: setup-suite
 	@$(PYTHON) -m labs.tools.cohort.similarity --lesson=$(call quoted,$(LESSON)) \

@@ -8,6 +8,7 @@ into a SOLUTION region, for students read the handouts.
 from pygments.lexers.special import TextLexer
 from sphinx.application import Sphinx
 
+from labs.tools.course import accessible
 from labs.tools.course.drawings import Drawings
 from labs.tools.course.references import Reference
 
@@ -43,3 +44,4 @@ def setup(app: Sphinx) -> None:
     app.add_lexer("gdb", TextLexer)
     app.add_directive("reference", Reference)
     Drawings(app, "locale")
+    accessible.setup(app)

@@ -12,6 +12,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxTranslator
 from sphinx_revealjs._ext.notes import revealjs_notes
 
+from labs.tools.course import accessible
 from labs.tools.course.drawings import Drawings
 
 project = "Apprentice"
@@ -66,4 +67,5 @@ def end_notes(self: SphinxTranslator, node: revealjs_notes) -> None:
 def setup(app: Sphinx) -> None:
     """Keeps the form of notes: sphinx-revealjs makes one text of their paragraphs and lists."""
     Drawings(app, "../labs/locale", "locale")
+    accessible.setup(app)
     app.add_node(revealjs_notes, override=True, revealjs=(begin_notes, end_notes))

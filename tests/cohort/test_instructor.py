@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from labs.tools.cohort import autograder, course, grade_class, similarity
+from labs.tools.cohort import autograder, course, exam, grade_class, similarity
 from labs.tools.cohort.rules import read_roster, read_rules
 from labs.tools.course import submit
 from labs.tools.course.exercises import ROOT
@@ -20,6 +20,7 @@ INLINE = sorted(set(re.findall(r"`(make [a-z-]+ [A-Z][^`]+)`", PAGE)))
 PROGRAMS = {
     "labs.tools.cohort.autograder": autograder,
     "labs.tools.cohort.course": course,
+    "labs.tools.cohort.exam": exam,
     "labs.tools.cohort.grade_class": grade_class,
     "labs.tools.cohort.similarity": similarity,
     "labs.tools.course.submit": submit,
@@ -52,8 +53,19 @@ def test_each_command_is_known(command, monkeypatch):
 
 def test_the_page_has_the_commands_of_a_class():
     assert {command.split()[1] for command in COMMANDS} >= {
-        "course", "grade-class", "similarity", "autograder",
+        "course", "grade-class", "similarity", "autograder", "exam",
     }  # fmt: skip
+
+
+def test_the_way_from_the_readme_is_short():
+    """README and the first section, at 220 words a minute: less than five, which leaves five for
+    the commands."""
+    readme = (ROOT / "README.md").read_text()
+    first = PAGE.partition("\n## ")[2].partition("\n## ")[0]
+    assert "(INSTRUCTOR.md)" in readme
+    for each in ("course", "grade-class", "similarity", "exam"):
+        assert f"`make {each}" in first
+    assert len(f"{readme} {first}".split()) <= 5 * 220
 
 
 def blocks(first: str) -> str:
