@@ -5,8 +5,8 @@
     lesson4-2026.md, .html          the sheet: a function with a bug, what is seen, why
     lesson4-2026-key.md, .html      the answers, the points, and the test that finds each bug
 
-The same lesson, seed, count and language give the same files. What a bug does and what a test checks
-is told in English: those texts have no translation.
+The same lesson, seed, count and language give the same files. What a bug does and what a test
+checks is told in English: those texts have no translation.
 """
 
 from __future__ import annotations
