@@ -221,8 +221,8 @@ def test_no_memory(lab):
 @pytest.mark.exercise("4.5", points=2, once=True)
 def test_silent_orphan(lab):
     """An orphan that ends: its new parent gets SIGCHLD, whatever signal the first parent asked for.
-    This new parent wants no zombies, and must not find one. Two that have ended before are freed,
-    too."""
+    This new parent wants no zombies, and must not find one. Three that have ended before are freed,
+    too, one of which was to send another signal."""
     with family_of(lab) as family:
 
         def orphan():
@@ -233,6 +233,7 @@ def test_silent_orphan(lab):
             yield from family.attend(SIGCHLD)
             yield from family.fork(family.leave)
             yield from family.fork(family.leave)
+            yield from family.fork(family.leave, CLONE, 0, 0)
             yield from family.rest()
             yield from family.fork(orphan, CLONE, 0, 0)
             yield from family.leave()

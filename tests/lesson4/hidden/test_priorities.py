@@ -27,6 +27,7 @@ from tests.lesson4.support import PREEMPTED, WOKEN
 
 TICK_US = 10_000
 SECOND = 1_000_000_000
+LENT = 1  # a priority
 FASTER = 1000  # the clock of the boost, in which a second goes by
 TASK_BLOCKED, TASK_STOPPED = 2, 3
 
@@ -162,6 +163,7 @@ def check_boost(play: Play) -> Played:
     over = (yield mlfq["tick"], boosted.runs) & 0xFF
     kept = boosted.levels()[0]
     assert (over, kept) == (0, 7), "tasks are lifted before a second is over"
+    play.set_byte(boosted.tasks[-1], "donated", LENT)
     start = yield from play.time()
     khz = yield "time_tsc_khz"
     yield "time_initialize", khz // FASTER  # from 0 on
@@ -175,6 +177,8 @@ def check_boost(play: Play) -> Played:
     assert not (yield from boosted.tick()), "the boost comes again at once"
     assert boosted.levels()[-1] == LEVEL_0, "a task that sleeps is not lifted"
     assert boosted.levels()[-2] == LEVEL_0, "a task that is stopped is not lifted"
+    lent = play.byte(boosted.tasks[-1] + play.task["donated"])
+    assert lent == LENT, "the boost takes away what another task has lent"
     quantum, cycles = play.word("sched_quantum"), khz // FASTER * 10
     found = []
     for charge in (cycles * quantum - cycles // 2 - 1, 1):

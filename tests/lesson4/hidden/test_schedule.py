@@ -38,6 +38,7 @@ def test_idle_task(lab):
     """The idle task: it never runs while a thread is runnable, and it runs when all sleep."""
     busy: list[int] = []
     asleep: list[int] = []
+    counted: list[int] = []
     with played(lab) as play:
         seen, going = busy, True
 
@@ -54,7 +55,9 @@ def test_idle_task(lab):
             going = False
             yield from play.await_ends()
             seen = asleep
+            before = play.of(play.guest.address("idle"), "switches")
             yield "msleep", 30
+            counted.append(play.of(play.guest.address("idle"), "switches") - before)
 
         with play.watching(switch_to=lambda now: seen.append(pids(play, now)[1])):
             play.run(main())
@@ -62,6 +65,7 @@ def test_idle_task(lab):
     assert len(busy) > 8, "the two threads did not take turns"
     assert IDLE in asleep, "the idle task has never run"
     assert set(asleep) <= {IDLE, 1}
+    assert counted == [asleep.count(IDLE)], "switches to the idle task are not counted like others"
 
 
 @pytest.mark.exercise("4.1", points=2, gate=True)

@@ -17,8 +17,10 @@ from tests.lesson6.steps import (
     ACCESSED,
     BASE,
     BOTH,
+    DIRTY,
     FORK,
     PAGE,
+    PRESENT,
     PROTECT,
     READ,
     READ_AT,
@@ -229,7 +231,8 @@ def test_private_pages_of_a_file(lab):
 
 @pytest.mark.exercise("6.4", points=1)
 def test_mprotect_does_not_unshare(lab):
-    """Write permission that comes back by mprotect: the next write faults and copies."""
+    """Write permission that comes back by mprotect: the next write faults, copies what is shared,
+    and makes an entry present and writable."""
     with spaces(lab) as world:
         filled(world, 2)
         assert world.fork(PARENT, CHILD)
@@ -242,6 +245,13 @@ def test_mprotect_does_not_unshare(lab):
         assert world.fork(PARENT, OTHER)
         assert not world.write(OTHER, BASE, 6), "the child of a read-only area may write to it"
         assert world.read(OTHER, BASE) == 100
+        own = BASE + 2 * PAGE
+        assert world.write(PARENT, own, 7)
+        bits = world.entry(PARENT, own).bits
+        world.change_entry(world.space(PARENT), own, bits & ~(PRESENT | WRITABLE))
+        expect("a write to a page of its own that is hidden returns", world.fault(PARENT, own), 0)
+        seen = world.entry(PARENT, own).bits | ACCESSED | DIRTY
+        expect("its entry then", hex(seen), hex(bits | ACCESSED | DIRTY))
 
 
 @pytest.mark.exercise("6.4", points=2, once=True)

@@ -21,6 +21,7 @@ from tests.lesson6.faults import (
 )
 from tests.lesson6.spaces import START
 from tests.lesson6.support import (
+    ACCESSED,
     COPIED,
     LARGE_PAGE,
     PAGE,
@@ -376,6 +377,8 @@ def around(
         expect(f"frame of page {number}, after page {page} was read,", frame_of(entry), wanted)
         expect("PTE_WRITE of pages that nobody has written to", bool(entry & WRITE), False)
         expect("PTE_PRESENT of them", bool(entry & PRESENT), True)
+        if number != page:
+            expect("PTE_ACCESSED of a page that nobody has used", bool(entry & ACCESSED), False)
         references = page_at(run, wanted).references
         expect("references of a page that the object and an entry have", references, 2)
     if BASE + page * PAGE not in seen:

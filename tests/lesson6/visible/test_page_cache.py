@@ -55,7 +55,10 @@ def test_one_page_for_each_number(lab):
         Usual("often the file was read", "a page that is in the tree (find) is not read again"),
         Usual("of page [0-9]+ begins", "the page is not the one that was read"),
         Usual("not in the cache", "what was read is not put into the tree: insert"),
-        Usual("beyond", "index >= cache->ops->count(cache): there is no such page, -EIO"),
+        Usual(
+            "beyond|does not end",
+            "index >= cache->ops->count(cache): there is no such page, -EIO",
+        ),
         Usual("references", "the cache has one reference, and the caller gets one: page_hold"),
     )
     with told(usually, IN_GDB), spaces(lab) as world:
