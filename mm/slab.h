@@ -25,7 +25,7 @@ struct slab_cache {
 	uint32_t size;			  /* from one object to the next, in bytes */
 	uint32_t alignment;		  /* of every object, in bytes */
 	uint32_t count;			  /* objects in a slab */
-	uint32_t colours, colour;	  /* how many starts a slab can have; slabs made, or tried */
+	uint32_t colours, colour;	  /* how many starts there are; slabs made, or tried */
 	void (*construct)(void *);	  /* may be NULL */
 	struct list partial, full, empty; /* slabs: some, all, none of their objects handed out */
 	uint32_t slabs, used;		  /* of the whole cache: slabs, objects handed out */

@@ -59,9 +59,9 @@ static uint32_t weight(const struct task *task)
 /* EXERCISE 4.6 (fair shares): the functions of struct sched_class; the rules are in the opening
    comment.
 
-   - fair_charge: adds the TSC cycles, scaled by WEIGHT_0 / weight(task), to the task's virtual
-     time (divide64). Then `minimum` follows: it is the least virtual time of this task and of
-     those in the queue, and it never goes back.
+   - fair_charge: adds the TSC cycles, scaled by WEIGHT_0 / weight(task) and rounded down, to the
+     task's virtual time (divide64). Then `minimum` follows: it is the least virtual time of this
+     task and of those in the queue, and it never goes back.
    - fair_join: a new task begins at the minimum.
    - fair_enqueue: the queue is kept in the order of virtual times, and equals stay in the order
      in which they came. A task that was woken is at most one turn (sched_quantum ticks) below
