@@ -44,6 +44,7 @@ def pytest_configure() -> None:
     ):
         if signal.getsignal(each) == signal.SIG_IGN:
             signal.signal(each, action)
+    os.environ["LANGUAGE"] = "en"  # what commands say is compared
     os.environ["PATH"] += ":/usr/sbin:/sbin"  # e2fsprogs: an ordinary user's PATH is without them
     gc.disable()  # what is collected stays: no use to look for garbage in it, again and again
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from labs.tools.course.exercises import ID, name_of, word_of
 from labs.tools.grading.grade_report import Score, table
@@ -23,18 +23,20 @@ VALUE = re.compile(r"\b(?:0x[0-9a-f]+|[0-9]+)\b")
 GOAL = re.compile(r"(?<=reach ).*?(?=:)|(?<=reached ).*?(?=;)")
 
 
-def own_report(scores: Sequence[Score], width: int = WIDTH) -> str:
+def own_report(
+    scores: Sequence[Score], width: int = WIDTH, say: Callable[[str], str] = in_language
+) -> str:
     """The points of the visible tests, and what to do next. What fails in several exercises for one
-    reason is told once."""
-    parts, told = [table(scores, in_language)], set[str]()
+    reason is told once. `say` gives a line in the reader's language."""
+    parts, told = [table(scores, say)], set[str]()
     if errors := build_errors(scores):
         parts.append(build_words(errors, scores[0].exercise.lesson))
     for score in scores:
         if not score.is_full and (lines := list(advice(score, scores, told))):
-            title = f"{score.exercise.id} {in_language(score.exercise.title)}"
+            title = f"{score.exercise.id} {say(score.exercise.title)}"
             parts.append("\n".join([title, *(f"  {line}" for line in lines)]))
     text = "\n\n".join(parts if len(parts) > 1 else [*parts, ALL_PASS])
-    lines = (in_language(line) for line in text.splitlines())
+    lines = (say(line) for line in text.splitlines())
     return "\n".join(wrapped(line, width) for line in lines)
 
 

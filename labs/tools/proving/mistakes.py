@@ -200,7 +200,7 @@ def jobs_of(mistake: Mistake, work: Path) -> list[Job]:
 def report_of(mistake: Mistake, results: Sequence[TestResult]) -> str:
     """What the student reads, except that long lines are not wrapped."""
     own = [each for each in results if each.job.startswith(f"{mistake.id}:")]
-    return own_report(scores_of(mistake.exercises, own), NOT_WRAPPED) + "\n"
+    return own_report(scores_of(mistake.exercises, own), NOT_WRAPPED, str) + "\n"
 
 
 def comparable(text: str) -> str:
