@@ -25,6 +25,11 @@ SAME = re.compile(r"\S+\.c:N: error: |\d+  FLUSH$")  # a compiler's words, and n
 SOURCES = ("labs/tools/grading", "labs/tools/course", "labs/tools/machine", "tests/support")
 KERNEL = ("kernel/report/panic.c", "kernel/cpu/trap.c", "kernel/task/task.c")
 CONTINUED = re.compile(r'"\n\s*f?"')
+TYPED = ("next: ", "help: ", "replay: ")
+QUOTED = re.compile(
+    r"'[^']*'|\"[^\"]*\"|`[^`]*`|实际为.(?:seekrw|Inode).*|\[[^]]*\]"
+)  # of programs
+ENGLISH = re.compile(r"(?:\b[a-z]{2,} ){3}[a-z]{2,}")
 LEAST = 6  # letters of a piece of a message that is looked for
 
 
@@ -74,6 +79,9 @@ def test_what_the_grader_says_is_translated(chinese):
     lines = lines_of_students()
     assert len(lines) > 1000
     assert [each for each in lines if not HANZI.search(language.told(each))] == []
+    sentences = [each for each in lines if not each.startswith(TYPED)]
+    left = [each for each in sentences if ENGLISH.search(QUOTED.sub("", language.told(each)))]
+    assert left == [], "a part of it has no translation"
     causes = [each for each in lines if each.startswith("usually: ")]
     known = language.catalogue("zh_CN").exact
     assert [each for each in causes if each.removeprefix("usually: ") not in known] == []

@@ -24,6 +24,8 @@ LOCALES = Path(__file__).resolve().parents[3] / "labs/locale"
 VARIABLES = ("LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG")
 ENTRY = re.compile(r'^msgid ((?:".*"\n)+)msgstr ((?:".*"(?:\n|\Z))+)', re.MULTILINE)
 FIELD = re.compile(r"\{(\w+)\}")
+LABEL = re.compile(r": \{\w+\}\Z")  # such a form may have anything after its colon
+EXPECTED = ": expected "  # what a test expected is split off first
 WIDE = "WF"  # East Asian widths of letters that take two columns
 
 
@@ -34,14 +36,17 @@ class Catalogue(gettext.NullTranslations):
         super().__init__()
         self.exact = {text: string for text, string in messages.items() if not FIELD.search(text)}
         fielded = sorted(messages.keys() - self.exact.keys(), key=weight, reverse=True)
-        self.forms = [(pattern_of(text), messages[text]) for text in fielded]
+        self.forms = [
+            (pattern_of(text), bool(LABEL.search(text)), messages[text]) for text in fielded
+        ]
 
     def gettext(self, message: str) -> str:
         """The message in this language, or as it is."""
         if message in self.exact:
             return self.exact[message]
-        for pattern, string in self.forms:
-            if found := pattern.fullmatch(message):
+        for pattern, is_label, string in self.forms:
+            found = pattern.fullmatch(message)
+            if found and (is_label or not any(EXPECTED in text for text in found.groups())):
                 return string.format_map({k: self.gettext(v) for k, v in found.groupdict().items()})
         return message
 
