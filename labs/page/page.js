@@ -24,9 +24,23 @@ const note = (what) => { times[what] ??= Math.round(performance.now()); };
 
 // ---- loading ----
 
-// A file of the page's folder. What is packed is unpacked here, whatever the server knows of
-// compression: one that knows .gz has done it already.
+// A file of the page's folder, kept: the network may go. Each caller has bytes of its own, since a
+// machine writes to its disks.
+const kept = new Map();
+
 async function load(name) {
+	if (!kept.has(name)) kept.set(name, fetched(name));
+	try {
+		return (await kept.get(name)).slice(0);
+	} catch (error) {
+		kept.delete(name);	// to try it again
+		throw error;
+	}
+}
+
+// What is packed is unpacked here, whatever the server knows of compression: one that knows .gz has
+// done it already.
+async function fetched(name) {
 	try {
 		const answer = await fetch(new URL(name, new URL(ROOT, location.href)));
 		if (!answer.ok) throw new Error(String(answer.status));
@@ -49,6 +63,14 @@ async function load_all(names) {
 	return Object.fromEntries(await Promise.all(entries));
 }
 
+// What is needed when something ends, or is dropped, so that nothing more comes from the network.
+async function keep_the_rest() {
+	const files = ({ image, disks, files }) => [image, ...Object.values(disks ?? {}), ...Object.values(files ?? {})];
+	const latest = Object.values(site.kernels.at(-1).files ?? {});
+	await Promise.allSettled([...files(kernel), ...Object.values(site.firmware), ...latest].map(load));
+	note("kept");
+}
+
 // ---- the terminal ----
 
 function make_terminal(Terminal) {
@@ -56,10 +78,18 @@ function make_terminal(Terminal) {
 		fontFamily: "ui-monospace, 'DejaVu Sans Mono', monospace", fontSize: font_size(), theme: { background: "#000000" } });
 	terminal.open(by_id("terminal"));
 	terminal.onData((keys) => emulator && type(emulator, keys));
-	// Tab is the shell's. Shift+Tab is the way out for those who have no mouse.
-	terminal.attachCustomKeyEventHandler((event) => !(event.key === "Tab" && event.shiftKey));
+	terminal.attachCustomKeyEventHandler((event) => !leaves(event));
 	addEventListener("resize", () => { terminal.options.fontSize = font_size(); });
 	return terminal;
+}
+
+// Tab is the shell's. Shift+Tab, and Escape before Tab, are ways out for those who have no mouse.
+let key_before = "";
+
+function leaves(event) {
+	const out = event.key === "Tab" && (event.shiftKey || key_before === "Escape");
+	if (event.type === "keydown" && event.key !== "Shift" && !out) key_before = event.key;
+	return out;
 }
 
 // So that 80 columns fit, down to what one can still read.
@@ -87,9 +117,14 @@ function report(paragraphs) {
 	word_list.hidden = !paragraphs.length;
 }
 
-// The names of functions: those of the page's own kernel are loaded when they are first needed.
+// The names of functions: those of the page's own kernel are loaded when they are first needed. An
+// end has its words without them, too.
 async function names() {
-	symbols ??= symbols_of(await load(kernel.image));
+	try {
+		symbols ??= symbols_of(await load(kernel.image));
+	} catch {
+		return [];
+	}
 	return symbols;
 }
 
@@ -107,13 +142,13 @@ async function ended(how) {
 async function where() {
 	const mine = emulator, places = [];
 	if (!mine?.is_running()) return;
-	await names();
+	const functions = await names();
 	for (let i = 0; i < LOOKS; i++) {
 		places.push(place(mine));
 		await new Promise((done) => setTimeout(done, BETWEEN_MS));
 	}
 	if (mine !== emulator) return;
-	const [first, ...rest] = where_it_is(word, places, symbols);
+	const [first, ...rest] = where_it_is(word, places, functions);
 	say(first, "bad");
 	report(rest);
 	note("where");
@@ -274,9 +309,11 @@ async function main() {
 	on("where", "click", where);
 	on("own", "change", (event) => own([...event.target.files]));
 	on("screen", "focus", () => emulator?.keyboard_set_enabled(true));
+	by_id("screen").addEventListener("keydown", (event) => leaves(event) && emulator?.keyboard_set_enabled(false), true);
 	on("screen", "blur", () => emulator?.keyboard_set_enabled(false));
 	note("ready");
 	await from_prompt();
+	await keep_the_rest();
 }
 
 main().catch(failed);

@@ -134,6 +134,20 @@ def test_host_programs_wrap_as_the_kernel_does(tmp_path):
     assert said_by(lab) == "32"
 
 
+def test_host_programs_run_where_no_namespaces_can_be_made(tmp_path, monkeypatch):
+    """With sanitizers, which read /proc; what the program does to itself is still seen."""
+    monkeypatch.setattr(sandbox, "why_no_bubblewrap", lambda: "no namespaces here")
+    sandbox.why_unavailable.cache_clear()
+    if cause := sandbox.why_unavailable():
+        pytest.skip(cause)
+    body = "int a[2]; volatile int i = getchar() - 44; return a[i] = 7;"
+    lab = small_tree(tmp_path, f"#include <stdio.h>\nint student(void) {{ {body} }}\n")
+    program = lab.host(["student.c"], [tmp_path / "driver.c"], "small")
+    assert lab.ask(program, b"-").stdout == b"7"
+    done = lab.ask(program, b".")
+    assert (done.stdout, b"out of bounds" in done.stderr) == (b"", True)
+
+
 def test_host_programs_are_linked_in_the_box(tmp_path, monkeypatch):
     """Every tool that sees something of the student's runs there; what runs outside sees nothing
     but the test's own."""

@@ -2,7 +2,9 @@
 //
 // A visit: path; width and height of the window; dark; drop (files) before anything else; type (a
 // line) at the prompt, and expect (a pattern, for a row of the terminal); press (a button's id);
-// wait (what the page notes in `times`); axe; shot (a name). Prints a JSON list: for each visit times,
+// offline (the network goes when all is kept); keys (what is pressed first, each for what has the
+// focus then: its id, or else its element's name, comes in `focus`); wait (what the page notes in
+// `times`); axe; shot (a name). Prints a JSON list: for each visit times,
 // status, report, rows, bytes, others (addresses of other hosts), violations, errors, answer (ms).
 import fs from "node:fs";
 import { createRequire } from "node:module";
@@ -16,6 +18,9 @@ const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"];
 const LIMIT = 240000;	// milliseconds: the host may be ten times as slow
 
 const rows = () => [...document.querySelectorAll(".xterm-rows > div")].map((row) => row.textContent.trimEnd());
+
+// What comes from here on is noted again.
+const forget = (page) => page.evaluate(() => { for (const name of Object.keys(globalThis.times)) delete globalThis.times[name]; });
 
 async function drop(page, files) {
 	const data = files.map((name) => [path.basename(name), fs.readFileSync(name).toString("base64")]);
@@ -44,14 +49,23 @@ async function visit(browser, wanted) {
 		await page.goto(address + wanted.path);
 		await noted("prompt");
 		result.prompt = await page.evaluate(() => globalThis.times.prompt);
+		result.until_prompt = result.bytes;
+		if (wanted.offline) {
+			await noted("kept");
+			await page.context().setOffline(true);
+		}
+		for (const key of wanted.keys ?? []) {
+			await page.keyboard.press(key);
+			(result.focus ??= []).push(await page.evaluate(() => document.activeElement.id || document.activeElement.localName));
+		}
 		if (wanted.drop) {
-			await page.evaluate(() => { for (const name of Object.keys(globalThis.times)) delete globalThis.times[name]; });
+			await forget(page);
 			await drop(page, wanted.drop);
 			await page.waitForFunction(() => globalThis.times.started || globalThis.times.refused, null, { timeout: LIMIT });
 		}
 		if (wanted.type) {
 			await noted("prompt");
-			await page.locator("#terminal textarea").focus();
+			if (!wanted.keys) await page.locator("#terminal textarea").focus();
 			const before = performance.now();
 			await page.keyboard.type(`${wanted.type}\n`);
 			if (wanted.expect)
@@ -61,7 +75,10 @@ async function visit(browser, wanted) {
 				}, [wanted.expect, String(rows)], { timeout: LIMIT });
 			result.answer = Math.round(performance.now() - before);
 		}
-		if (wanted.press) await page.locator(`#${wanted.press}`).click();
+		if (wanted.press) {
+			await forget(page);
+			await page.locator(`#${wanted.press}`).click();
+		}
 		if (wanted.wait) await noted(wanted.wait);
 		if (wanted.axe) {
 			await page.evaluate(AXE);
