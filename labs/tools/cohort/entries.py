@@ -43,12 +43,14 @@ BROKEN = (
     RuntimeError,
     OSError,
 )
-# How files begin that are archives, but that nobody can read here.
+# How files begin, in small letters, that are no archive, or one that nobody can read here.
 FOREIGN = {
-    b"Rar!": "a RAR archive",
+    b"rar!": "a RAR archive",
     b"7z\xbc\xaf\x27\x1c": "a 7-Zip archive",
     b"\x28\xb5\x2f\xfd": "compressed with Zstandard",
-    b"%PDF": "a PDF",
+    b"%pdf": "a PDF",
+    b"<!doctype html": "a web page (of a login?)",
+    b"<html": "a web page (of a login?)",
 }
 
 
@@ -145,7 +147,7 @@ def of_archive(place: Path) -> Iterator[Entry]:
     if not start:
         raise Refusal("it is empty")
     for magic, what in FOREIGN.items():
-        if start.startswith(magic):
+        if start.lower().startswith(magic):
             raise Refusal(f"it is {what}: a zip or a tar, please (make submit makes one)")
     if start.startswith(b"PK"):
         return of_zip(place)

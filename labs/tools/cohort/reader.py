@@ -42,6 +42,8 @@ ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.xz", ".tar.bz2")
 DRIVE = re.compile("[A-Za-z]:")  # of Windows
 MARKS = {
     codecs.BOM_UTF8: ("utf-8-sig", "a byte order mark, which is left out"),
+    codecs.BOM_UTF32_LE: ("utf-32", "UTF-32, which is taken as UTF-8"),  # begins as UTF-16 does
+    codecs.BOM_UTF32_BE: ("utf-32", "UTF-32, which is taken as UTF-8"),
     codecs.BOM_UTF16_LE: ("utf-16", "UTF-16, which is taken as UTF-8"),
     codecs.BOM_UTF16_BE: ("utf-16", "UTF-16, which is taken as UTF-8"),
 }
