@@ -198,7 +198,8 @@ similarity: setup-suite
 # Snakemake has an environment of its own: only who has a cluster needs it.
 snakemake: setup
 	@$(PYTHON) -m venv $(BUILD)/snakemake
-	@$(BUILD)/snakemake/bin/pip install -q -r labs/tools/setup/requirements-cluster.txt
+	@$(BUILD)/snakemake/bin/pip install -q \
+		-r labs/tools/setup/requirements-$(or $(filter slurm kubernetes,$(CLUSTER)),cluster).txt
 
 mistakes: setup-test
 	@$(IN_MEMORY) $(PYTHON) -m labs.tools.proving.mistakes $(THE_LESSON) \

@@ -380,3 +380,18 @@ def test_a_cluster_without_snakemake_is_told(monkeypatch):
     monkeypatch.setattr(grade_class.shutil, "which", lambda *_, **__: None)
     with pytest.raises(CommandError, match="make snakemake installs it"):
         grade_class.snakemake("slurm", 2)
+
+
+@pytest.mark.parametrize("cluster", ["slurm", "kubernetes"])
+def test_each_clusters_plugin_is_pinned(cluster):
+    """With all that it needs beside Snakemake's own; make installs that list."""
+    setup = ROOT / "labs/tools/setup"
+    lines = (setup / f"requirements-{cluster}.txt").read_text().splitlines()
+    names = [line.partition("==")[0] for line in lines if line[:1] not in ("", "#", "-")]
+    assert f"snakemake-executor-plugin-{cluster}" in names
+    assert all("==" in line for line in lines if line[:1] not in ("", "#", "-"))
+    common = (setup / "requirements-cluster.txt").read_text()
+    assert not [name for name in names if f"\n{name}==" in common]
+    words = ["make", "-n", "snakemake", f"CLUSTER={cluster}"]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert f"requirements-{cluster}.txt" in done.stdout
