@@ -1,11 +1,13 @@
-"""The dev container and the editor's tasks name what is there. What they are was not run here:
-labs/laptop.md says what was tried."""
+"""The dev container and the editor's tasks name what is there. make container builds and uses the
+container; labs/laptop.md says what was tried."""
 
 from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
+from pathlib import Path
 
 from tests.support.building import ROOT
 
@@ -31,6 +33,18 @@ def test_the_container_is_built_from_there() -> None:
     assert (folder / settings["build"]["context"]).resolve() == ROOT
     user = settings["remoteUser"]
     assert f"useradd -m -s /bin/bash {user}" in (folder / "Dockerfile").read_text()
+
+
+def test_make_container_needs_its_tools(tmp_path: Path) -> None:
+    for name in ("bash", "dirname"):
+        (tmp_path / name).symlink_to(shutil.which(name))
+    command, environment = [TOOLS / "container.sh"], {"PATH": str(tmp_path)}
+    done = subprocess.run(
+        ["/usr/bin/env", "bash", *command], env=environment, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    said = "container: buildah is missing: apt-get install buildah\n"
+    assert (done.returncode, done.stderr) == (1, said)
 
 
 def test_tasks_are_commands_of_make() -> None:
