@@ -165,9 +165,9 @@ def tables(data: Data) -> Sequence[Table]:
 def sentences(data: Data) -> tuple[str, str, str]:
     """What it says."""
     small, large = of(data, DIRECT, STOCK), of(data, DIRECT)
-    both, pages = of(data, "both"), data["bytes"] / PAGE
+    both, pages, more = of(data, "both"), data["bytes"] / PAGE, mapped(data)
     return (
-        f"Past the page cache the buffer is the request: with 4 KiB the arm goes to and fro "
+        f"Past the page cache the buffer is the request: with 4 KiB the arm moves "
         f"{small['requests']:,} times, and the copy takes {small['seconds'] / large['seconds']:.0f}"
         f" times as long as with the largest buffer; a drive that caches reads and writes leaves"
         f" {small['cached']['on'] / large['cached']['on']:.1f} times of that.",
@@ -178,9 +178,9 @@ def sentences(data: Data) -> tuple[str, str, str]:
         " read-ahead and without a cache for writes takes"
         f" {of(data, 'read')['cached']['read'] / of(data, 'read')['seconds']:.1f} times as long:"
         " each request that writes has just missed its turn.",
-        f"A source that is mapped takes {mapped(data):.1f} % longer than one that is read (on"
-        " Solaris"
-        " 18.3 %, computed: it maps and unmaps 8 MB at a time). Mapping both files saves the"
+        f"A source that is mapped takes {abs(more):.1f} % {'longer' if more > 0 else 'less time'}"
+        " than one that is read (on Solaris 18.3 % longer, computed: it maps and unmaps 8 MB at a"
+        " time). Mapping both files saves the"
         f" copies, and pays with {both['faults'] / pages:.2f} faults a "
         f"page: {both['kernel'] / pages:,.0f} instructions of the kernel, against "
         f"{of(data, 'read')['kernel'] / pages:,.0f} by read and write.",
