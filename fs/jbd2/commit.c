@@ -159,9 +159,9 @@ static int add_commit_block(struct journal *journal)
      one after the mount (is_marked) the superblock says that there is no log: after it, that the
      log begins at `head` with `sequence`.
    - journal_checkpoint, below: nothing is held, so every dirty block is what was committed last.
-     All go to their places, and the log is free again: the superblock says that it begins at
-     `head`, or (is_last) that it is empty. An error aborts the journal: journal_abort(journal,
-     "a checkpoint", error). What it has written is safe when it returns 0.
+     All go to their places, and the log is free again (journal->free): the superblock says that it
+     begins at `head`, or (is_last) that it is empty. An error aborts the journal:
+     journal_abort(journal, "a checkpoint", error). What it has written is safe when it returns 0.
    - both write nothing more after an error.
    - given: journal_add_revokes, add_copies, add_commit_block, which only fill the log's buffer;
      journal_write_out, journal_write_super, journal_barrier; bcache_write_all.

@@ -121,8 +121,12 @@ def test_history_has_nothing_but_the_tree(trees, lesson) -> None:
 
 @pytest.mark.parametrize("lesson", EVERY)
 def test_readme_says_what_to_do_with_every_file(lesson) -> None:
-    """A row of its tables names the file, or a folder that it is in; and every row is of a file."""
+    """A row of its tables names the file, or a folder that it is in; and every row is of a file.
+    What the lesson's hints say to read is there, too."""
     tree = contents(lesson)
+    for each in of_lesson(lesson):
+        hinted = {name for words in each.hints for name in NAMED.findall(words)}
+        assert {name for name in hinted if (ROOT / name).exists()} <= set(tree), each.id
     text = tree.pop("README.md").decode()
     rows = re.findall(
         r"^\| (?:`|\*\*)([\w./-]+?)(?:`|\*\*) \|.*\| ([^|]*) \|$",
@@ -336,13 +340,6 @@ def test_no_solution_in_a_tree(lesson) -> None:
             assert secret, each.id
             leaks = {path: lines & secret for path, lines in told.items() if lines & secret}
             assert not leaks, f"{each.id}: {leaks}"
-
-
-def test_hints_name_what_the_tree_has() -> None:
-    """What a hint says to read is there."""
-    for each in exercises.load():
-        named = {name for text in each.hints for name in NAMED.findall(text)}
-        assert {name for name in named if (ROOT / name).exists()} <= set(made(each.lesson)), each.id
 
 
 def test_hints_leave_gaps() -> None:
