@@ -67,9 +67,9 @@ REASONS = {
     "pointer block is in memory yet.",
     "ext4 buffered": "The published sample, 60.72 requests a second for 60 s, is below the mean of "
     "its own run, computed 67.4: perhaps something else used the drive in that minute.",
-    "ext3 direct": "Half a revolution is what a pointer block costs. Computed, the run of 2010 "
-    "waited 5.9 ms for one; the model waits 6.2. Perhaps the real drive's tracks were a little "
-    "longer, or its heads switched faster (0.4 ms instead of 0.8 make 1.38 in the model).",
+    "ext3 direct": "Half a revolution is what a pointer block costs. By its seconds the run of "
+    "2010 waited 5.9 ms for one; the model waits 6.2. Perhaps the real drive's tracks were a "
+    "little longer, or its heads switched faster (0.4 ms instead of 0.8 make 1.38 in the model).",
     "ext4 direct": "The seek curve was fitted to raw reads of the same places: no proof.",
     "raw buffered": "The model is fitted to this row: one number, b of the seek curve.",
     "raw direct": "Nobody has measured this row in 2010.",
