@@ -43,6 +43,7 @@ def test_words_are_in_both_languages() -> None:
     for key, english in messages("en").items():
         chinese = messages("zh")[key]
         assert english and HANZI.search(chinese), key
+        assert not hasattr(dict, key), f"{key}: a template would take dict's own"
         assert set(FIELD.findall(english)) == set(FIELD.findall(chinese)), key
 
 
