@@ -49,6 +49,8 @@ ifneq ($(filter 4,$(LESSONS)),)
 endif
 	@echo "  make gdb        the same machine, halted at its first instruction, under gdb"
 	@echo "                    SERVER=4711|stdio|mi    gdb for an editor (labs/debugging.md)"
+	@echo "                    FILE=PATH               shows a core: of make replay"
+	@echo "                                            FILE=PATH, or of gdb's command core"
 	@echo "  make hint       a hint; the next call shows the next: EX=1.3 [LAYER=1]"
 	@echo "  make grade      the visible tests of a lesson, with points: LESSON=1, or EX=1.3"
 	@echo "  make replay     a test's machine or program again, under gdb: TEST=test_name"
@@ -118,7 +120,7 @@ run: setup
 
 gdb: setup-test
 	@$(ALONE) $(MAKE) -s LESSON=$(LESSON) image-$(BOOT) $(HOST_TOOLS) >&2
-	@$(AS_CHILD) $(DEBUG) $(call option,SERVER,server)
+	@$(AS_CHILD) $(DEBUG) $(call option,SERVER,server) $(call option,FILE,dump)
 
 hint: setup
 	@$(PYTHON) -m labs.tools.course.hint $(call option,LAYER,layer) -- $(call given,EX)
@@ -134,7 +136,7 @@ submit: setup
 
 replay: setup-test
 	@$(AS_CHILD) $(PYTHON) -m labs.tools.debugging.replay --test=$(call given,TEST) \
-		$(call option,MODE,mode) $(call option,BATCH,batch)
+		$(call option,MODE,mode) $(call option,BATCH,batch) $(call option,FILE,dump)
 
 map: setup
 	@$(PYTHON) -m labs.tools.course.walk $(call quoted,$(LESSON))

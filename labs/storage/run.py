@@ -62,6 +62,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--gdb", action="store_true", help="under gdb")
     parser.add_argument("--batch", type=Path, help="a file of gdb commands to run instead")
     parser.add_argument("--server", type=server, default="", help="gdb for an editor")
+    parser.add_argument("--dump", type=typed_path, help="gdb looks at this file")
     parser.add_argument(
         "--root", type=typed_path, metavar="IMAGE", help="the root: made if not there"
     )
@@ -179,7 +180,7 @@ def main() -> int:
     if options.gdb:
         script = (ROOT_COMMAND,) if options.root else ()
         config = with_command(config, options.command, *script)
-        return debug(config, options.batch, server=options.server)
+        return debug(config, options.batch, server=options.server, core=options.dump)
     if options.command is not None:
         return run_command(config, options.limit, *([ROOT_COMMAND] if options.root else []))
     if options.script:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from labs.tools.debugging.past.preload import when_repeating
 from tests.support.dialogues import GDB_PROMPT, steps, walked
 from tests.support.gdb_guest import command, guest_probe
 from tests.support.gdb_session import LAUNCHER, ROOT, probe
@@ -34,6 +38,11 @@ def session(
         run("type panic")
         said["panic"] = run("continue")
         said["present"] = where()
+        commands = ["backtrace", "where-am-i", "klog", "tasks", "in-task 1 backtrace",
+                    "page-directory", "descriptors", "memory-map", "print ticks"]
+        said["core"] = commands, [run(each) for each in commands]
+        said["file"] = os.path.join(os.path.dirname(saw.__defaults__[0]), "core")
+        said["written"] = run("core " + said["file"])
         said["ticks"] = int(gdb.parse_and_eval("ticks"))
         said["back to"] = run("back-to run_panic"), run("backtrace 2")
         said["when"] = run("when")
@@ -179,3 +188,38 @@ def test_back_into_a_program(tmp_path):
     assert "ring 3]" in stop and "main:" in stop
     assert "main (count=0x3" in backtrace and "user/hello.c" in backtrace
     assert "task_create+" in said["pid"] and "by the next instruction" in said["pid"]
+
+
+def test_a_core_tells_the_same(session, tmp_path):
+    """What the machine was at its end, without the machine: all but running, and the past."""
+    commands, live = session["core"]
+    code = f"said['core'] = [run(each) for each in {commands!r}]"
+    code += "\nsaid['runs'] = [run(each) for each in ('continue', 'stepi', 'back', 'again')]"
+    said = probe(tmp_path, code, "--boot", "direct", "--dump", session["file"])
+    Path(session["file"]).unlink()  # it has all of the guest's memory
+    assert said["core"] == live
+    assert all(words.startswith("error: ") for words in said["runs"])
+
+
+WAITS = """
+import ctypes, time
+timeout = (ctypes.c_long * 2)({seconds}, 0)
+start = time.monotonic()
+ctypes.CDLL(None).ppoll(None, 0, timeout, None)
+print(time.monotonic() - start)
+"""
+
+
+@pytest.mark.parametrize(("environment", "seconds", "least"), [("repeat", 600, 0), ("", 1, 1)])
+def test_a_run_that_is_repeated_does_not_wait(environment, seconds, least):
+    """QEMU sleeps by ppoll; where the guest was idle for minutes, its repetition must not be."""
+    added = when_repeating() if environment else {}
+    done = subprocess.run(
+        [sys.executable, "-c", WAITS.format(seconds=seconds)],
+        env={**os.environ, **added},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    )
+    assert least <= float(done.stdout) < 300

@@ -3,6 +3,7 @@
     python -m labs.tools.debugging.debug --build build/storage [the options of make run]
         --drive IMAGE ...   hdb, hdc and hdd
         --batch FILE        runs a file of gdb commands (or Python, *.py) and ends
+        --dump FILE         looks at what the command `core` has written, instead of a machine
         --server WAY        for an editor: DAP at a port of this computer, or at stdin and stdout
                             ("stdio"); or gdb's MI there ("mi")
 
@@ -26,13 +27,17 @@ from itertools import pairwise
 from pathlib import Path
 
 from labs.tools.debugging import editor
+from labs.tools.debugging.core import Core, serving_core
 from labs.tools.debugging.gdb.border import BORDER
 from labs.tools.debugging.gdb.guest_programs import write_programs
 from labs.tools.debugging.past.history import History
+from labs.tools.debugging.past.preload import when_recording, when_repeating
 from labs.tools.debugging.past.server import serving
 from labs.tools.debugging.steps import Step, write_steps
 from labs.tools.guest.programs import COMMAND
 from labs.tools.machine.bounded import Patience
+from labs.tools.machine.command import typed_path
+from labs.tools.machine.gdb_protocol import StubError
 from labs.tools.machine.qemu_command import Config, ConfigError, Drive, check_config
 from labs.tools.machine.qemu_process import start_qemu
 from labs.tools.machine.run import guarded, machine_config, machine_options
@@ -41,7 +46,6 @@ from labs.tools.machine.work_folder import environment_in, work_folder
 ROOT = Path(__file__).resolve().parents[3]
 HERE = Path(__file__).resolve().parent
 ENTRY = HERE / "gdb" / "apprentice.py"
-UNBUFFERED = HERE / "past" / "unbuffered.c"
 USER = ROOT / "build" / "user"
 START_SECONDS = 60
 POLL_SECONDS = 0.01
@@ -74,6 +78,7 @@ def debug(
     steps: Sequence[Step] = (),
     user: Path = USER,
     server: str = "",
+    core: Path | None = None,
 ) -> int:
     """Starts the machine and gdb, and returns gdb's exit status when it ends.
 
@@ -82,7 +87,8 @@ def debug(
     that a session goes the same way each time, whatever the host does; while it waits, the host's
     time goes by, unless it is a replay: a person at the prompt would see the guest's time race.
     `batch` is a file of gdb commands to run instead of a dialogue, `server` a way to an editor
-    (editor.py); `steps` are done before. Raises ConfigError.
+    (editor.py); `steps` are done before. `core` is a file that the command `core` has written: gdb
+    sees that instead of a machine. Raises ConfigError.
     """
     config = config if config.replay or steps else replace(config, skip_idle=False)
     check_config(config)
@@ -98,7 +104,8 @@ def debug(
             write_programs(config.initramfs, user, directory)
         if has_python and not config.replay:
             config = replace(config, record=directory / "record")
-        with started_qemu(config, directory, has_python):
+        machine = opened(core, directory) if core else started_qemu(config, directory, has_python)
+        with machine:
             command = gdb_command(gdb, has_python, directory, files, batch)
             return run_gdb(command, directory, server)
 
@@ -119,6 +126,19 @@ def find_gdb() -> tuple[str, bool]:
 
 
 @contextmanager
+def opened(path: Path, directory: Path) -> Iterator[None]:
+    """A core instead of QEMU; nothing comes through its pipes. Raises DebugError."""
+    try:
+        core = Core(path)
+    except (OSError, ValueError) as error:
+        raise DebugError(str(error)) from error
+    for name in ("serial.in", "serial.out", "interrupts"):
+        make_pipe(directory / name)
+    with serving_core(core, directory / "gdb"):
+        yield
+
+
+@contextmanager
 def started_qemu(config: Config, directory: Path, has_python: bool) -> Iterator[None]:
     """The machine, not running yet; its socket, its pipes and what it writes are in `directory`."""
     stub = directory / ("front" if has_python else "gdb")
@@ -130,8 +150,7 @@ def started_qemu(config: Config, directory: Path, has_python: bool) -> Iterator[
     way, name = ("pipe", "serial") if has_python else ("file", "console")
     channels += ["-chardev", f"{way},id=serial,path={directory / name}"]
     channels += ["-serial", "chardev:serial"]
-    environment = written_at_once(config.record) if config.record else {}
-    process = start_qemu(config, directory, channels, environment=environment)
+    process = start_qemu(config, directory, channels, environment=environment_of(config))
     try:
         wait_for(stub, process)
         with ExitStack() as stack:
@@ -144,16 +163,14 @@ def started_qemu(config: Config, directory: Path, has_python: bool) -> Iterator[
         process.wait()
 
 
-def written_at_once(record: Path) -> dict[str, str]:
-    """The environment in which QEMU keeps nothing of its record back, so that a run that goes on
-    can be repeated up to where it is. Raises DebugError."""
-    library = ROOT / "build" / "host" / UNBUFFERED.with_suffix(".so").name
-    if not library.exists() or library.stat().st_mtime < UNBUFFERED.stat().st_mtime:
-        library.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = library.with_suffix(f".{os.getpid()}")
-        run_tool(["gcc", "-O2", "-shared", "-fPIC", "-o", str(unfinished), str(UNBUFFERED), "-ldl"])
-        unfinished.replace(library)
-    return {"LD_PRELOAD": str(library), "RECORD_AT_ONCE": str(record)}
+def environment_of(config: Config) -> dict[str, str]:
+    """What QEMU needs to record, or to repeat. Raises DebugError."""
+    try:
+        if config.record:
+            return when_recording(config.record)
+        return when_repeating() if config.replay else {}
+    except StubError as error:
+        raise DebugError(str(error)) from error
 
 
 def make_pipe(path: Path) -> None:
@@ -296,13 +313,14 @@ def main() -> int:
     parser.add_argument("--drive", type=Path, action="append", default=[], help="hdb, hdc, hdd")
     parser.add_argument("--batch", type=Path, help="a file of gdb commands to run instead")
     parser.add_argument("--server", type=editor.server, default="", help="gdb for an editor")
+    parser.add_argument("--dump", type=typed_path, help="what the command `core` has written")
     options = parser.parse_args()
     drives = tuple(Drive(path.resolve(), unit) for unit, path in enumerate(options.drive, start=1))
     options.build = options.build.resolve()
     batch = options.batch.resolve() if options.batch else None
     config = with_command(replace(machine_config(options), drives=drives), options.command)
     user = options.user.parent if options.user else USER
-    return debug(config, batch, user=user, server=options.server)
+    return debug(config, batch, user=user, server=options.server, core=options.dump)
 
 
 if __name__ == "__main__":

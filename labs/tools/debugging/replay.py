@@ -9,7 +9,8 @@ labs/tools/debugging/steps.py), up to the last time that the test let it run; th
 A program that calls the exercise's functions on this computer runs once more under gdb, up to the
 call that the test has found wrong (labs/tools/debugging/host_replay.py).
 
---batch runs a file of gdb commands instead, and ends. The exit status is gdb's.
+--batch runs a file of gdb commands instead, and ends; --dump writes down what the machine is at its
+end, for make gdb FILE=... The exit status is gdb's.
 """
 
 from __future__ import annotations
@@ -64,10 +65,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--test", default="", help="test_name, or file.py::test_name")
     parser.add_argument("--mode", choices=MODES, default=MODES[0], help="the clock rate")
     parser.add_argument("--batch", type=Path, help="a file of gdb commands to run instead")
+    parser.add_argument("--dump", type=Path, help="write a core of its end to this file, and end")
     options = parser.parse_args(arguments)
     end_with_caller()
     try:
-        return replay(options.test, options.batch and options.batch.resolve(), options.mode)
+        with work_folder("batch") as folder:
+            batch = options.batch and options.batch.resolve()
+            if options.dump:
+                batch = folder / "commands"
+                batch.write_text(f"continue\ncore {options.dump.resolve()}\n")
+            return replay(options.test, batch, options.mode)
     except (ReplayError, ConfigError, DebugError) as error:
         say(f"replay: {error}")
         return 1

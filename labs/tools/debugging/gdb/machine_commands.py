@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
+from pathlib import Path
 
 from labs.tools.debugging.gdb.commands import COMMANDS, Refusal, command, count, last_lines, table
 from labs.tools.debugging.gdb.past import is_past
-from labs.tools.debugging.gdb.processor import Processor, instructions, read_physical, symbol_at
+from labs.tools.debugging.gdb.processor import (
+    Processor,
+    instructions,
+    quiet,
+    read_physical,
+    symbol_at,
+)
 from labs.tools.debugging.gdb.session import SESSION
 
 # Page directory and page table entries: Intel SDM volume 3, 4.3.
@@ -56,6 +63,16 @@ def type_line(*words: str) -> None:
     if is_past():
         raise Refusal("the past has its input already; type  now  to come out of it")
     SESSION.console().send(" ".join(words))
+
+
+@command("core", "FILE")
+def core(file: str) -> str:
+    """Writes memory and registers to a file: make gdb FILE=... looks at them at any later time."""
+    path = Path(file).expanduser().absolute()
+    said = quiet(f"monitor dump-guest-memory {path}").strip()
+    if said:
+        raise Refusal(said)
+    return f"To look at it: make gdb FILE={path}"
 
 
 # Page tables

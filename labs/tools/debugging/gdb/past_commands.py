@@ -17,7 +17,7 @@ from labs.tools.debugging.gdb.processor import KERNEL_BASE, Processor, quiet
 from labs.tools.debugging.gdb.programs import PROGRAMS, path_of
 from labs.tools.debugging.gdb.tasks import current_task
 
-MOST_TIMES = 10_000
+MOST_TIMES = 1_000
 DIRECT_MAP = 896 << 20  # bytes of physical memory at KERNEL_BASE: kernel/cpu/memory_layout.h
 PHYSICAL = re.compile(r"gpa: (0x\w+)")
 BEFORE_FRAME = 8  # from a frame pointer to what ESP is in the caller, after the return

@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from labs.tools.debugging.past.preload import when_repeating
 from labs.tools.debugging.past.stub import LOOK_SECONDS, PHYSICAL, Stub, registers_in
 from labs.tools.machine.bounded import Standstill
 from labs.tools.machine.gdb_protocol import StubError, monitor_packet
@@ -74,7 +75,7 @@ class Past:
             channels += ["-d", "int,cpu_reset", "-D", str(folder / "interrupts")]
         if history.has_snapshots:
             channels += ["-drive", f"if=none,id={ROOM},format=qcow2,file={folder / ROOM}"]
-        self._process = start_qemu(config, folder, channels)
+        self._process = start_qemu(config, folder, channels, environment=when_repeating())
         self.stub = Stub(folder / "gdb", self._process)
         self.count = snapshot or 0
         self._edited = snapshot if snapshot is not None else -1  # edits up to there are made

@@ -1,0 +1,65 @@
+/* What QEMU must do otherwise, loaded with LD_PRELOAD.
+ *
+ * It writes its record at once: it would keep the last 4 KiB to itself, and what is not in the file
+ * cannot be run again. The record's path is in RECORD_AT_ONCE.
+ *
+ * It repeats a run without waiting, where REPLAY_AT_ONCE is set: while the guest is idle, the time
+ * comes from the record, and QEMU would sleep for as long as when it was recorded. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static FILE *opened(const char *call, const char *path, const char *mode)
+{
+	FILE *(*real)(const char *, const char *);
+	*(void **)&real = dlsym(RTLD_NEXT, call);
+	FILE *file = real(path, mode);
+	const char *record = getenv("RECORD_AT_ONCE");
+	if (file && record && strcmp(path, record) == 0) {
+		setvbuf(file, NULL, _IONBF, 0);
+	}
+	return file;
+}
+
+FILE *fopen(const char *path, const char *mode)
+{
+	return opened("fopen", path, mode);
+}
+
+FILE *fopen64(const char *path, const char *mode)
+{
+	return opened("fopen64", path, mode);
+}
+
+static bool is_replay(void)
+{
+	static int known = -1;
+
+	if (known < 0) {
+		known = getenv("REPLAY_AT_ONCE") != NULL;
+	}
+	return known;
+}
+
+int ppoll(struct pollfd *descriptors, nfds_t count, const struct timespec *timeout,
+	  const sigset_t *mask)
+{
+	static const struct timespec at_once;
+	static int (*real)(struct pollfd *, nfds_t, const struct timespec *, const sigset_t *);
+
+	if (!real) {
+		*(void **)&real = dlsym(RTLD_NEXT, "ppoll");
+	}
+	return real(descriptors, count, timeout && is_replay() ? &at_once : timeout, mask);
+}
+
+int __ppoll_chk(struct pollfd *descriptors, nfds_t count, const struct timespec *timeout,
+		const sigset_t *mask, size_t size)
+{
+	return ppoll(descriptors, count, timeout, mask);
+}
