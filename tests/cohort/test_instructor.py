@@ -16,7 +16,8 @@ from labs.tools.course.exercises import ROOT
 
 PAGE = (ROOT / "INSTRUCTOR.md").read_text()
 COMMANDS = sorted(set(re.findall(r"^    (make .+)$", PAGE, re.MULTILINE)))
-INLINE = sorted(set(re.findall(r"`(make [a-z-]+ [A-Z][^`]+)`", PAGE)))
+INLINE = sorted(set(re.findall(r"`(make (?!snakemake)[a-z-]+ [A-Z][^`]+)`", PAGE)))
+"""All but make snakemake: that installs, and starts no program of ours."""
 PROGRAMS = {
     "labs.tools.cohort.autograder": autograder,
     "labs.tools.cohort.course": course,
