@@ -40,7 +40,7 @@ make_base() {
 	local container file
 	in_store inspect apprentice-base >/dev/null 2>&1 && return
 	[ -e "$home/base.tar" ] ||
-		mmdebstrap --mode=root --variant=apt --format=tar --include=ca-certificates \
+		mmdebstrap --mode=root --variant=apt --format=tar --include=ca-certificates,passwd \
 			"$suite" "$home/base.tar" "$(site)" >"$home/base.log" 2>&1 ||
 		fail "Debian could not be fetched: see $home/base.log"
 	container=$(in_store from scratch)
@@ -76,7 +76,7 @@ use_image() {
 	unshare --net buildah --root "$home/store" --runroot "$home/run" --storage-driver vfs \
 		run --isolation chroot --user student --workingdir /srv/kernel \
 		-v "$home/tree:/srv/kernel" "$container" -- \
-		bash -c "($command); status=\$?; times | tail -n 1; exit \$status" \
+		bash -c "($command); status=\$?; times >/tmp/times; tail -n 1 /tmp/times; exit \$status" \
 		>"$home/use.log" 2>&1 || status=$?
 	in_store rm "$container" >/dev/null
 	took=$(tail -n 1 "$home/use.log" |
