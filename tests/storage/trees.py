@@ -66,15 +66,17 @@ class Run(NamedTuple):
 class Tree:
     """A file's tree, as it should be, and the changes to it. Answers the program."""
 
-    def __init__(self, chance: Random, count: int, longest: int) -> None:
+    def __init__(self, chance: Random, count: int, longest: int, grows: bool = False) -> None:
         self.done = 0
         self.runs: list[Run] = []  # what the last tree has, leaf by leaf
-        self.depth = 0
+        self.depth = self.nodes = 0  # nodes: of the last tree, without its root
         self._chance, self._count, self._longest = chance, count, longest
         self._mapped: list[Run] = []
         self._nodes: dict[int, bytes] = {}
         self._change, self._room = Run(0, 0, 0, False), 0
         self._places = chance.sample(range(SPREAD), SPREAD)
+        if grows:
+            self._places.sort(reverse=True)
 
     def answer(self, question: bytes) -> bytes:
         """The line for a line."""
@@ -147,7 +149,7 @@ class Tree:
         reached: set[int] = set()
         leaves = [*self._leaves(what, root, None, 0, 1 << 32, reached)]
         expect(f"{what}: nodes that nothing leads to", set(self._nodes) - reached, set())
-        self.runs = [run for leaf in leaves for run in leaf]
+        self.runs, self.nodes = [run for leaf in leaves for run in leaf], len(reached)
         for seen, wanted in zip_longest(joined(self.runs), self._mapped):
             expect(f"{what}: the map", seen, wanted)
         for leaf in leaves:
@@ -221,11 +223,12 @@ def decoded(entry: tuple[int, ...]) -> tuple[int, int, int, int]:
     return key, length, high, low_of_low | high_of_low << 16
 
 
-def changed(lab: Lab, count: int, longest: int, name: str = "") -> Tree:
-    """Makes random changes to a tree, and looks at it after each."""
+def changed(lab: Lab, count: int, longest: int, name: str = "", grows: bool = False) -> Tree:
+    """Makes random changes to a tree, and looks at it after each. grows: the first ones in the
+    file's order."""
     if lab.root not in programs or not programs[lab.root].exists():
         programs[lab.root] = lab.host(SOURCES, DRIVERS, "tree")
-    tree = Tree(Random(f"{lab.seed} {name}"), count, longest)
+    tree = Tree(Random(f"{lab.seed} {name}"), count, longest, grows)
     done = lab.converse(programs[lab.root], tree.answer)
     if tree.done < count or done.returncode != 0:
         lab.judging(tree.done)

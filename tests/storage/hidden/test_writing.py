@@ -13,7 +13,7 @@ from labs.tools.machine.qemu_command import Drive
 from tests.host.ext.images import MIB, debugfs, make_image
 from tests.lesson3.support import with_files
 from tests.lesson4.support import SAID, program
-from tests.storage.trees import Run, changed
+from tests.storage.trees import SPREAD, Run, changed
 from tests.storage.writing import (
     KINDS,
     NAMES,
@@ -94,9 +94,12 @@ def test_splits(lab, tmp_path, order):
 def test_small_nodes(lab, longest):
     """Nodes of six entries, 240 random changes: the map is right after each, each node has its
     checksum, and no two extents could be one. Blocks have up to 47 bits, and sometimes there is no
-    room for a new node."""
+    room for a new node. A file that grows leaves nodes of five entries, inner ones, too."""
     tree = changed(lab, 240, longest, f"{longest}")
     require(tree.depth >= 3, f"the test's own fault: the tree is {tree.depth} levels deep")
+    nodes, most = changed(lab, SPREAD, longest, f"{longest}", grows=True).nodes, 28 + 6 + 1
+    if nodes > most:
+        fail(f"{SPREAD} extents, one after the other: expected at most {most} nodes, seen {nodes}")
 
 
 @pytest.mark.exercise("S4", points=1, host=True)
@@ -361,8 +364,8 @@ def times(image) -> list[str]:
 @pytest.mark.parametrize("kind", ["ext4-1k", "ext3-1k"])
 def test_cuts_that_fail(lab, tmp_path, kind):
     """A request fails while a file is cut: an error, and the old size, or the file is in the orphan
-    list, where e2fsck finishes it. A file without a name stays in that list. With the new size the
-    inode has its new times."""
+    list, where e2fsck finishes it; on ext3 it has two names. A file without a name stays in that
+    list. With the new size the inode has its new times."""
     size = 100 * 1024 + 300
     with Files(lab, tmp_path, KINDS[kind], 16 * MIB) as files:
         for number in range(300):
@@ -370,9 +373,12 @@ def test_cuts_that_fail(lab, tmp_path, kind):
         files.run()
         image, whole = files.image.read_bytes(), bytes(files.model["a"])
         before = times(files.image)
+        if kind == "ext3-1k":
+            debugfs(files.image, ["ln /a /too", "sif /a links_count 2"], write=True)
+        named = files.image.read_bytes()
         for number in range(14):
             files.again()
-            files.image.write_bytes(image)
+            files.image.write_bytes(named)
             files.fail(number)
             files.truncate("a", size)
             *_, cut = files.run(fails=True)
