@@ -7,6 +7,7 @@ into a SOLUTION region, for students read the handouts.
 
 from pygments.lexers.special import TextLexer
 from sphinx.application import Sphinx
+from sphinx.config import Config
 
 from labs.tools.course import accessible
 from labs.tools.course.drawings import Drawings
@@ -29,7 +30,7 @@ include_patterns = [
 ]
 smartquotes = False
 html_theme = "furo"
-html_title = "Apprentice: the handouts"
+TITLES = {"en": "Apprentice: the handouts", "zh_CN": "Apprentice 讲义"}
 html_show_sourcelink = False
 epub_exclude_files = [".buildinfo"]
 
@@ -39,9 +40,15 @@ gettext_compact = False
 gettext_additional_targets = ["image"]
 
 
+def name_the_book(_: Sphinx, config: Config) -> None:
+    """Its title is in its language, which the command line may have set."""
+    config.html_title = config.html_short_title = config.epub_title = TITLES[config.language]
+
+
 def setup(app: Sphinx) -> None:
     """A dialogue with gdb is text; its (gdb) lines are run by the tests. Drawings: see there."""
     app.add_lexer("gdb", TextLexer)
+    app.connect("config-inited", name_the_book)
     app.add_directive("reference", Reference)
     Drawings(app, "locale")
     accessible.setup(app)

@@ -101,6 +101,20 @@ def test_on_paper(out: Path) -> None:
     assert "<details>" not in folded and folded.count("<details open>") > 30
 
 
+@pytest.mark.skipif(not (WHOLE and browser()), reason="make check-book, with chromium")
+def test_on_paper_in_chinese(tmp_path: Path) -> None:
+    """The same, and each drawing's text is Chinese."""
+    pypdf = pytest.importorskip("pypdf")
+    book.make_book(tmp_path, "zh_CN")
+    paper = pypdf.PdfReader(tmp_path / "apprentice.pdf")
+    root = paper.trailer["/Root"]
+    assert HANZI.search(paper.metadata.title) and root["/Lang"].startswith("zh")
+    assert root["/MarkInfo"]["/Marked"] and root["/ViewerPreferences"]["/DisplayDocTitle"]
+    texts = [text for kind, text in tags(root["/StructTreeRoot"]) if kind == "/Figure"]
+    assert len(texts) == sum(len(drawings(each)) for each in CHAPTERS)
+    assert all(text and HANZI.search(text) for text in texts)
+
+
 def test_as_an_epub(out: Path) -> None:
     with zipfile.ZipFile(out / "apprentice.epub") as file:
         names = file.namelist()
