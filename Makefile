@@ -253,7 +253,7 @@ $(CONSTANTS)/%.ld: %.h labs/tools/setup/constants.awk
 # NASM 2.16 names no included file with -MD, which assembles; with -M it does.
 ASSEMBLE = $(NASM) -f elf32 -M -MP -MT $@ -MF $(@:.o=.d) $< && \
 	$(NASM) -f elf32 -g -F dwarf $< -o $@ && \
-	python3 -I -S labs/tools/setup/debug_paths.py $@
+	{ ! command -v python3 >/dev/null || python3 -I -S labs/tools/setup/debug_paths.py $@; }
 
 $(BUILD)/objects/%.asm.o: %.asm Makefile | $(call MADE_FROM,inc)
 	@mkdir -p $(@D)
