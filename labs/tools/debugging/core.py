@@ -3,7 +3,7 @@
 QEMU's dump-guest-memory makes an ELF core: physical memory, and in a note the processor's registers
 (QEMU, target/i386/arch_dump.c). gdb alone would know neither addresses through the page tables nor
 the tables' registers. So the file is served by gdb's remote protocol, as QEMU serves a machine that
-stands still: every command works that does not run it.
+is stopped: every command works that does not run it.
 """
 
 from __future__ import annotations

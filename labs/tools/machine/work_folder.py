@@ -136,7 +136,7 @@ def new_folder(purpose: str, place: Path | None = None) -> tuple[Path, int]:
 
 def environment_in(folder: Path, base: Mapping[str, str] = os.environ) -> dict[str, str]:
     """The environment for a process that is to end with this one and its folder, and for all that
-    it starts; its temporary files go into the folder. That is a work folder, or lies in one, which
+    it starts; its temporary files go into the folder. That is a work folder, or is in one, which
     the keeper knows."""
     ours = (each for each in (folder, *folder.parents) if each.name.startswith(PREFIX))
     return {**base, FOLDER_VARIABLE: str(next(ours, folder)), "TMPDIR": str(folder)}
