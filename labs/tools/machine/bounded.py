@@ -82,7 +82,8 @@ class Standstill:
     def is_over(self) -> bool:
         """To be asked again and again, at least every STEP_SECONDS."""
         now, (busy, waiting) = time.monotonic(), processor_times(self._process)
-        worked, waited = busy - self._times[0], waiting - self._times[1]
+        # A thread that has ended takes its times along.
+        worked, waited = max(0, busy - self._times[0]), max(0, waiting - self._times[1])
         self._busy_left -= worked
         self._idle_left -= max(0, min(now - self._last, 2 * STEP_SECONDS) - worked - waited)
         self._last, self._times = now, (busy, waiting)

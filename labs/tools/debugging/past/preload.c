@@ -4,7 +4,8 @@
  * cannot be run again. The record's path is in RECORD_AT_ONCE.
  *
  * It repeats a run without waiting, where REPLAY_AT_ONCE is set: while the guest is idle, the time
- * comes from the record, and QEMU would sleep for as long as when it was recorded. */
+ * comes from the record, and QEMU would sleep for as long as when it was recorded. Nor does it wait
+ * for ever: it may have missed that the next event of the record is due, and looks again. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <poll.h>
@@ -49,13 +50,16 @@ static bool is_replay(void)
 int ppoll(struct pollfd *descriptors, nfds_t count, const struct timespec *timeout,
 	  const sigset_t *mask)
 {
-	static const struct timespec at_once;
+	static const struct timespec at_once, soon = { .tv_nsec = 1000000 };
 	static int (*real)(struct pollfd *, nfds_t, const struct timespec *, const sigset_t *);
 
 	if (!real) {
 		*(void **)&real = dlsym(RTLD_NEXT, "ppoll");
 	}
-	return real(descriptors, count, timeout && is_replay() ? &at_once : timeout, mask);
+	if (is_replay()) {
+		timeout = timeout ? &at_once : &soon;
+	}
+	return real(descriptors, count, timeout, mask);
 }
 
 int __ppoll_chk(struct pollfd *descriptors, nfds_t count, const struct timespec *timeout,
