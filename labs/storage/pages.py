@@ -171,7 +171,7 @@ def shown(value: object) -> str:
 def table_of(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
     """A table as HTML. On a phone each row of a wide one becomes a list, with the columns' names:
     the last column, which often decides, would be out of sight."""
-    head = "".join(f"<th>{html.escape(each)}</th>" for each in columns)
+    head = "".join(f"<th>{html.escape(each)}</th>" if each else "<td></td>" for each in columns)
     body = "".join(
         "<tr>"
         + "".join(
@@ -222,8 +222,9 @@ def lines_of(part: Text | Plot | Cells, is_chinese: bool) -> Iterator[str]:
         yield f"<h2>{html.escape(heading)}</h2>"
         yield from (f"<p>{html.escape(said(each))}</p>" for each in part.paragraphs)
     elif isinstance(part, Plot):
-        picture = part.svg[part.svg.index("<svg") :]
         caption = html.escape(said(part.caption))
+        picture = part.svg[part.svg.index("<svg") :]
+        picture = picture.replace("<svg", f'<svg role="img" aria-label="{caption}"', 1)
         yield f"<figure>{picture}<figcaption>{caption}</figcaption></figure>"
     else:
         cells = [[said(shown(value)) for value in row] for row in part.rows]
@@ -290,7 +291,7 @@ class Page:
         for part in self._parts:
             lines += lines_of(part, is_chinese)
         head = HEAD.format(title=html.escape(title), language="zh-CN" if is_chinese else "en")
-        return head + "\n".join(lines) + "\n"
+        return f"{head}<main>\n" + "\n".join(lines) + "\n</main>\n"
 
     def show(self, console: Console | None = None) -> None:
         """Prints the page."""
