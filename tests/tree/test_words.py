@@ -112,6 +112,7 @@ NO_TERMS = {
     *(
         "the art of computer programming",
         "core part",
+        "going back in time",
         "full part",
         "skim",
         "ignore",

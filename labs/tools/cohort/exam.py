@@ -38,9 +38,11 @@ FENCES = {".c": "c", ".h": "c", ".asm": "nasm"}
 
 WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 STYLE = """<style>
-body { font: 11pt/1.4 "DejaVu Sans", "Noto Sans CJK SC", sans-serif; margin: 2em auto; max-width: 50em; padding: 0 1em; }
-pre { background: #f4f4f4; padding: .6em; overflow-x: auto; font-size: 9pt; tab-size: 8; } h2 { break-after: avoid; }
-</style>"""  # noqa: E501
+body { font: 11pt/1.4 "DejaVu Sans", "Noto Sans CJK SC", sans-serif;
+  margin: 2em auto; max-width: 50em; padding: 0 1em; }
+pre { background: #f4f4f4; padding: .6em; overflow-x: auto; font-size: 9pt; tab-size: 8; }
+h2 { break-after: avoid; }
+</style>"""
 
 
 @dataclass(frozen=True)
@@ -195,7 +197,10 @@ def page(markdown: str, language: str) -> str:
     body = MarkdownIt().render(markdown)
     head = f'<meta charset="utf-8"><title>{title}</title>{STYLE}'
     lang = language.replace("_", "-")
-    return f'<!doctype html>\n<html lang="{lang}"><head>{head}</head>\n<body><main>\n{body}</main></body></html>\n'  # noqa: E501
+    return (
+        f'<!doctype html>\n<html lang="{lang}"><head>{head}</head>\n'
+        f"<body><main>\n{body}</main></body></html>\n"
+    )
 
 
 def main() -> int:

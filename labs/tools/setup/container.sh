@@ -76,7 +76,8 @@ use_image() {
 	unshare --net buildah --root "$home/store" --runroot "$home/run" --storage-driver vfs \
 		run --isolation chroot --user student --workingdir /srv/kernel \
 		-v "$home/tree:/srv/kernel" "$container" -- \
-		bash -c "($command); status=\$?; times >/tmp/times; tail -n 1 /tmp/times; exit \$status" \
+		bash -c "($command)
+			status=\$?; times >/tmp/times; tail -n 1 /tmp/times; exit \$status" \
 		>"$home/use.log" 2>&1 || status=$?
 	in_store rm "$container" >/dev/null
 	took=$(tail -n 1 "$home/use.log" |

@@ -23,6 +23,7 @@ def test_numbers(lab):
     random = Random(lab.seed)
     small, large, digit = random.randint(10, 99), random.randint(10000, 65535), random.randint(1, 9)
     usually = (
+        Usual("%X", "the digits after 9 are capitals where `capitals` is true"),
         "division gives the last digit first: fill a buffer from its end",
         "a negative number is divided with its sign, or the sign is left out",
     )
@@ -30,6 +31,7 @@ def test_numbers(lab):
         require(guest, "%d", [small], f"{small}")
         require(guest, "%u is 0x%x", [large, large], f"{large} is 0x{large:x}")
         require(guest, "%s has %d", [guest.text("Class 1"), -digit], f"Class 1 has -{digit}")
+        require(guest, "%X", [0xABC0 + digit], f"ABC{digit}")
 
 
 @pytest.mark.exercise("1.3", points=1)
@@ -38,11 +40,13 @@ def test_width(lab):
     number = Random(lab.seed).randint(10, 99)
     expected = f"   {number}|{number}   |000{number}|"
     usually = (
+        Usual("%6d", "the width counts the prefix, too: a sign takes the place of a blank"),
         "the flags left ('-': blanks come after the digits) and zero ('0') of struct conversion "
-        "are not looked at, or width does not count sign and digits"
+        "are not looked at, or width does not count the digits",
     )
     with told(usually, IN_GDB), stopped(lab, "kmain") as guest:
         require(guest, "%5d|%-5d|%05d|", [number] * 3, expected)
+        require(guest, "%6d|", [-number], f"   -{number}|")
 
 
 @pytest.mark.exercise("1.3", points=1)

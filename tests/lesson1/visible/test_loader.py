@@ -48,11 +48,15 @@ def test_second_stage_is_read(lab):
 @pytest.mark.exercise("1.4", points=1, host=True)
 def test_load_elf(lab):
     """One segment of 512 bytes in the file, in the middle of a sector, and of 100 bytes more in
-    memory."""
+    memory; and a file with two of them."""
     usually = (
         Usual(
-            r"C does not define|^(?!100 )\d+ bytes .*\bwritten",
+            r"C does not define|^(?!100 )\d+ bytes .* 0x100\w+: .*\bwritten",
             "a segment goes to its physical address (paddr), which is an index of area->memory",
+        ),
+        Usual(
+            r" 0x101\w+: .*not written",
+            "each segment of type PT_LOAD is placed, not the first one alone",
         ),
         Usual("^100 bytes", "what a segment has in memory beyond the file is not zeroed"),
         Usual(
@@ -62,8 +66,10 @@ def test_load_elf(lab):
     )
     text = Random(lab.seed).randbytes(512)
     with told(usually, "make hint EX=1.4"):
-        segments = [Segment(AREA, text, 1100, memory=len(text) + 100)]
-        require_loaded(lab, [Executable(entry=AREA, segments=segments)])
+        one = Segment(AREA, text, 1100, memory=len(text) + 100)
+        two = Segment(AREA + 4096, text[::-1], 2100)
+        files = [Executable(entry=AREA, segments=each) for each in ([one], [one, two])]
+        require_loaded(lab, files)
 
 
 @pytest.mark.exercise("1.4", points=1)

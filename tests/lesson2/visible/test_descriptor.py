@@ -44,6 +44,11 @@ def test_pack_examples(lab):
     usually = (
         Usual("31: expected 0x12, ", "the base's upper byte goes to bits 56 to 63"),
         Usual("flags: expected", "the three bits of flags begin at bit 52"),
+        Usual(
+            "access: expected",
+            "access goes to bits 40 to 47; shifted as a number of 32 bits, without a cast, "
+            "bits above 31 are lost",
+        ),
         "a part is shifted as a number of 32 bits: bits above 31 are lost without a cast",
         "a limit above 0xfffff is not counted in pages (>> 12), or G is not set for it",
     )

@@ -15,8 +15,10 @@ CODE32 = 0x08
 USUALLY = (
     Usual(
         r"error code 0x8 \(",
-        "LGDT is missing: the far jump finds no code segment in the table that is loaded",
+        "LGDT is missing, or the base in gdt_pointer is not gdt: the far jump finds no code "
+        "segment in the table that is loaded",
     ),
+    Usual(r"error code 0x10 \(", "the far jump names the data segment: CS needs CODE32"),
     Usual(
         r"error code 0x[0-9a-f]{3,} \(",
         "no far jump follows: only that loads CS (jmp CODE32:label), and `bits 32` comes after it",

@@ -99,3 +99,5 @@ def test_a_full_ring(lab):
             found = [each.sequence for each in got]
             expect("sequence numbers of the next two records", found, [MORE, MORE + 1])
             expect("*next after these two", following, MORE + 2)
+        newest = ring.record(RECORDS + MORE - 1).sequence
+        expect(f"sequence number in ring[{MORE - 1}]", newest, RECORDS + MORE - 1)

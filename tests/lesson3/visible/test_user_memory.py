@@ -70,7 +70,15 @@ def test_uname_goes_to_user_mode(lab):
 @pytest.mark.exercise("3.3", points=1, gate=True)
 def test_pointers_that_lead_nowhere(lab):
     """A null pointer, the kernel's memory, and what is after the program: EFAULT, three times."""
-    usually = (*COMMON, "copy_from_user does not ask user_range_ok")
+    usually = (
+        *COMMON,
+        Usual("an address of the kernel", "copy_from_user does not ask user_range_ok"),
+        Usual(
+            "null pointer|after the program",
+            "what is left after a fault is not returned: the words that REP MOVSL had left, and "
+            "the bytes after them",
+        ),
+    )
     with told(usually, HINT), ring3(lab) as caller:
         for address, name in (
             (0, "a null pointer"),

@@ -13,6 +13,7 @@ from tests.support.told import Usual, expect, fail, told
 
 ECHILD = 10
 MANY = 20
+NO_PID = "fork does not return the child's pid in the parent, which waits for another"
 COMMON = (
     Usual(
         "has ended, and nobody",
@@ -49,6 +50,7 @@ def test_fork_and_wait(lab):
         Usual("fork returns in the child", "the child's frame has its parent's EAX: it must be 0"),
         Usual("exit code", "process_exit does not keep its status for the parent"),
         "the child's registers are not a copy of its parent's",
+        NO_PID,
     )
     born: list[int] = []
     with told(usually, IN_GDB), family_of(lab) as family:
@@ -76,6 +78,7 @@ def test_own_memory(lab):
     usually = (
         *COMMON,
         Usual("seen 0", "process_exit does not keep its status for the parent"),
+        Usual("seen 0", NO_PID),
         "the child has its parent's space in place of a copy (space_copy)",
     )
     seen: list[list[int]] = []
@@ -151,7 +154,11 @@ def test_zombies_go(lab):
 @pytest.mark.exercise("4.5", points=1)
 def test_wait_that_does_not_sleep(lab):
     """With WNOHANG wait returns at once: 0 while the child has not ended, then its PID."""
-    usually = (*COMMON, "process_wait sleeps for a child's end although the call has WNOHANG")
+    usually = (
+        *COMMON,
+        Usual("seen -10$", NO_PID),
+        "process_wait sleeps for a child's end although the call has WNOHANG",
+    )
     with told(usually, "make hint EX=4.5"), family_of(lab) as family:
 
         def child():

@@ -83,7 +83,11 @@ def test_the_interrupt_is_over(lab):
 @pytest.mark.exercise("4.2", points=1)
 def test_a_whole_turn(lab):
     """A thread that has yielded begins its next turn with a whole quantum."""
-    usually = (NO_SWITCH, "enqueue does not begin a new quantum: the rest of the last turn counts")
+    usually = (
+        NO_SWITCH,
+        "enqueue does not begin a new quantum: the rest of the last turn counts",
+        "tick ends a turn before the quantum is used up",
+    )
     turns: list[tuple[int, int]] = []
     with told(usually, "make hint EX=4.2"), played(lab, record=True) as play:
 

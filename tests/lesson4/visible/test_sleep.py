@@ -111,10 +111,14 @@ def hand_over(play: Play) -> tuple[list[int], list[int]]:
 
 @pytest.mark.exercise("4.3", points=1)
 def test_woken_before_the_sleep(lab):
-    """A wake-up that comes after wait_join and before wait_any is not lost."""
-    usually = "wait_any sleeps without looking at is_woken of its waiters: a lost wake-up"
+    """A wake-up that comes after wait_join and before wait_any is not lost, for any waiter of the
+    queue."""
+    usually = (
+        Usual("second in the queue", "wait_wake wakes each waiter, not the first one alone"),
+        "wait_any sleeps without looking at is_woken of its waiters: a lost wake-up",
+    )
     with told(usually, "make hint EX=4.3"), played(lab) as play:
-        waiters = Waiters(play, 1)
+        waiters = Waiters(play, 2)
         slept: list[float] = []
 
         def main():
@@ -123,9 +127,11 @@ def test_woken_before_the_sleep(lab):
             deadline, start = (yield from play.time()) + 20 * TICK_NS, play.clock()
             yield [
                 ("wait_join", waiters.queue, waiters[0]),
+                ("wait_join", waiters.queue, waiters[1]),
                 ("wait_wake", waiters.queue),
                 ("wait_any", waiters[0], 1, *halves(deadline)),
                 ("wait_leave", waiters[0]),
+                ("wait_leave", waiters[1]),
             ]
             slept.append(TICK_US * play.ticks_since(start))
 
@@ -136,6 +142,8 @@ def test_woken_before_the_sleep(lab):
                 "wait_any of a task that was woken after wait_join: expected no sleep, seen "
                 f"{microseconds / 1000:g} ms, up to its deadline"
             )
+        marked = waiters.is_woken(1)
+        expect("is_woken of the waiter that is second in the queue, after wait_wake", marked, 1)
 
 
 @pytest.mark.exercise("4.3", points=1)

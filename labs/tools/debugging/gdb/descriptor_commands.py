@@ -142,7 +142,7 @@ def little(memory: bytes) -> int:
 def segment_users(processor: Processor) -> dict[int, str]:
     """Which segment registers hold which entry of the GDT."""
     users: dict[int, list[str]] = {}
-    for name, segment in processor.segments.items():
+    for name, segment in sorted(processor.segments.items()):
         users.setdefault(segment.selector >> 3, []).append(name.lower())
     return {index: "  <- " + ", ".join(names) for index, names in users.items()}
 

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 from labs.tools.debugging.past.preload import when_repeating
 from labs.tools.debugging.past.stub import LOOK_SECONDS, PHYSICAL, Stub, registers_in
@@ -29,7 +30,8 @@ RETRY = 20_000  # instructions, until a snapshot is tried again that could not b
 ROOM = "room"  # the drive that holds the snapshot; the guest does not see it
 SNAPSHOT = "place"
 IDLE_SECONDS = 20  # in which a machine that could work does nothing: it does not get on
-BUSY_SECONDS = 600  # of a processor
+BUSY_SECONDS, BUSY_SPEED = 3, 1_000_000  # of a processor, and instructions a second at the least
+TRIES = 5  # some snapshots of QEMU 7.2 do not get on: whether one does depends on its threads
 WATCHED_SECONDS, WATCHED_SPEED = (
     2,
     5_000_000,
@@ -42,6 +44,18 @@ INPUT = re.compile("(f2|f3|66|67)*6[cd]")  # INSB, INSW, INSD, in hexadecimal di
 
 class StandstillError(StubError):
     """A machine of the past does not get on, and was ended."""
+
+
+Found = TypeVar("Found")
+
+
+def tried(work: Callable[[], Found], tries: int = TRIES) -> Found:
+    """What `work` returns, which starts machines of its own: begun again where one of them does not
+    get on. Raises StandstillError."""
+    for _ in range(tries - 1):
+        with suppress(StandstillError):
+            return work()
+    return work()
 
 
 @dataclass(frozen=True)
@@ -78,6 +92,7 @@ class Past:
         self._process = start_qemu(config, folder, channels, environment=when_repeating())
         self.stub = Stub(folder / "gdb", self._process)
         self.count = snapshot or 0
+        self._snapshot = snapshot
         self._edited = snapshot if snapshot is not None else -1  # edits up to there are made
         self._edit()
 
@@ -101,12 +116,14 @@ class Past:
         self,
         limit: int,
         is_interrupted: Callable[[], bool] = lambda: False,
-        busy: float = BUSY_SECONDS,
+        busy: float | None = None,
     ) -> str:
         """Runs up to an instruction count, or to a breakpoint before, with `busy` seconds of a
         processor at most; returns the stub's stop packet. `self.count` says where it is. Raises
         StandstillError."""
         reply = "T05"
+        if busy is None:
+            busy = BUSY_SECONDS + (limit - self.count) / BUSY_SPEED
         while self.count < limit:
             stop = min(limit, self._history.next_edit(self.count))
             self.stub.ask_all(monitor_packet(f"replay_break {stop}"))
@@ -176,6 +193,8 @@ class Past:
                 return self.stub.receive()
             if standstill.is_over():
                 self.end()
+                if self.count == self._snapshot:
+                    self._history.forget(self.count)
                 raise StandstillError(
                     f"the run cannot be repeated beyond instruction {self.count:,}"
                 )
@@ -195,6 +214,7 @@ class History:
         self._version = b""
         self._copied = -1
         self._snapshots: list[int] = []
+        self._forgotten: set[int] = set()
         self._started = 0
         self._told: dict[tuple[int, str], str] = {}
         self.clock = config.clock
@@ -204,7 +224,10 @@ class History:
         self.has_snapshots = config.boot != "card"
 
     def at(self, count: int) -> Past:
-        """A machine that is at an instruction count. The caller ends it."""
+        """A machine that is at an instruction count. The caller ends it. Raises StubError."""
+        return tried(lambda: self._at(count))
+
+    def _at(self, count: int) -> Past:
         before = bisect_right(self._snapshots, count)
         snapshot = self._snapshots[before - 1] if before else None
         self._started += 1
@@ -220,19 +243,22 @@ class History:
     def told(self, count: int, what: str) -> str:
         """What a machine has written up to an instruction count: "serial" or "interrupts"."""
         if (count, what) not in self._told:
-            self._started += 1
-            self._copy()
-            folder = self._directory / f"past-{self._started}"
-            past = Past(self, folder, None, is_logged=True)
-            try:
-                past.go(count)
-                files = {each: folder / each for each in ("serial", "interrupts")}
-                for name, file in files.items():
-                    words = file.read_text(errors="replace") if file.exists() else ""
-                    self._told[count, name] = words
-            finally:
-                past.end()
+            tried(lambda: self._tell(count))
         return self._told[count, what]
+
+    def _tell(self, count: int) -> None:
+        self._started += 1
+        self._copy()
+        folder = self._directory / f"past-{self._started}"
+        past = Past(self, folder, None, is_logged=True)
+        try:
+            past.go(count)
+            files = {each: folder / each for each in ("serial", "interrupts")}
+            for name, file in files.items():
+                words = file.read_text(errors="replace") if file.exists() else ""
+                self._told[count, name] = words
+        finally:
+            past.end()
 
     def _copy(self) -> None:
         """Takes over what QEMU has recorded by now, in a form that it reads: with the version in
@@ -261,12 +287,19 @@ class History:
     def keep(self, past: Past) -> bool:
         """Makes a snapshot of where the machine is, unless there is one near; False where QEMU
         cannot."""
-        spacing = self._spacing()
-        if not any(0 <= past.count - each < spacing // 2 for each in self._snapshots):
+        spacing, places = self._spacing(), self._forgotten.union(self._snapshots)
+        if not any(0 <= past.count - each < spacing // 2 for each in places):
             if not past.save(self.folder_of(past.count)):
                 return False
             self._snapshots = sorted([*self._snapshots, past.count])
         return True
+
+    def forget(self, snapshot: int) -> None:
+        """Takes away a snapshot whose machine does not get on; there will be none in its place."""
+        if snapshot in self._snapshots:
+            self._snapshots.remove(snapshot)
+            self._forgotten.add(snapshot)
+            shutil.rmtree(self.folder_of(snapshot))
 
     def _spacing(self) -> int:
         """Instructions between two snapshots."""

@@ -1,4 +1,4 @@
-/* What QEMU must do otherwise, loaded with LD_PRELOAD.
+/* Changes to what QEMU does, loaded with LD_PRELOAD.
  *
  * It writes its record at once: it would keep the last 4 KiB to itself, and what is not in the file
  * cannot be run again. The record's path is in RECORD_AT_ONCE.

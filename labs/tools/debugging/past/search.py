@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from labs.tools.debugging.past.history import History, Past, StandstillError
+from labs.tools.debugging.past.history import History, Past, StandstillError, tried
 from labs.tools.debugging.past.stub import registers_in
 
 FIRST_WINDOW = 10_000
@@ -18,6 +19,7 @@ GROWTH = 60
 LARGEST_WINDOW = 20_000_000
 PARTS, UNWATCHED_PARTS = 8, 200  # of a window: memory is looked at as often as this
 FINER = 24
+WATCHED_TRIES = 2  # where REP INS writes to what is watched, none gets on
 REGISTERS = ("eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi", "eip")
 WATCH = re.compile(r"watch:(\w+);")
 EVERYWHERE = ("Z2,0,7fffffff", "Z2,80000000,7fffffff")
@@ -66,25 +68,33 @@ def hits(past: Past, end: int, most: int = 1 << 30) -> Iterator[Hit]:
 def last_hits(history: History, before: int, breakpoints: Sequence[str]) -> list[Hit]:
     """The stops at breakpoints (packets of gdb's) in the last part of the run that has any, in
     order; empty when there has been none since the machine was switched on."""
-    for start, end in windows(before):
-        with_past = history.at(start)
+
+    def hits_between(start: int, end: int) -> list[Hit]:
+        past = history.at(start)
         try:
-            with_past.stub.ask_all(*breakpoints)
-            if found := list(hits(with_past, end)):
-                return found
+            past.stub.ask_all(*breakpoints)
+            return list(hits(past, end))
         finally:
-            with_past.end()
+            past.end()
+
+    for part in windows(before):
+        if found := tried(partial(hits_between, *part)):
+            return found
     return []
 
 
 def count_hits(history: History, before: int, breakpoints: Sequence[str], most: int) -> int:
     """How often a breakpoint is met before an instruction count; `most` at most."""
-    past = history.at(0)
-    try:
-        past.stub.ask_all(*breakpoints)
-        return sum(1 for _ in hits(past, before, most))
-    finally:
-        past.end()
+
+    def count() -> int:
+        past = history.at(0)
+        try:
+            past.stub.ask_all(*breakpoints)
+            return sum(1 for _ in hits(past, before, most))
+        finally:
+            past.end()
+
+    return tried(count)
 
 
 def last_change(
@@ -96,9 +106,9 @@ def last_change(
     watches = [f"Z2,{address:x},{place[1]:x}" for address in linear]
     for part in windows(before):
         try:
-            changes = changes_between(history, part, place, watches)
+            changes = tried(partial(changes_between, history, part, place, watches), WATCHED_TRIES)
         except StandstillError:
-            changes = changes_between(history, part, place, [])
+            changes = tried(partial(changes_between, history, part, place, []))
         if changes:
             return exact(history, changes[-1], place, linear, value)
     return None
@@ -146,7 +156,8 @@ def exact(
     while (change := change_at(history, until - 1, place, linear, new)) is None:
         until -= 1
         while until - since > 1:
-            since, until = narrower(history, (since, until), place, new)
+            part = (since, until)
+            since, until = tried(partial(narrower, history, part, place, new))
     return change
 
 

@@ -260,7 +260,13 @@ class Server:
             return ""
         if how == "s":
             return self._past.step()
-        reply = self._past.run(present, self._is_interrupted)
+        begun = self._past.count
+        try:
+            reply = self._past.run(present, self._is_interrupted)
+        except StandstillError:
+            self._past = None
+            self._replace(begun)
+            reply = self._past.run(present, self._is_interrupted)
         if reply.startswith(INTERRUPTED):  # it may not go on: another one takes its place
             self._replace(self._past.count)
         return "" if self._past.count >= present else reply
@@ -334,10 +340,13 @@ class Server:
             self._replace(count)
         else:
             past, self._past = self._past, None  # it may end on the way
-            past.stub.ask_all(*self._set)
-            past.go(count)
-            past.stub.ask_all(*self._set.values())
-            self._past = past
+            try:
+                past.stub.ask_all(*self._set)
+                past.go(count)
+                past.stub.ask_all(*self._set.values())
+                self._past = past
+            except StandstillError:
+                self._replace(count)
         return STOPPED
 
     def _replace(self, count: int) -> None:
