@@ -197,12 +197,15 @@ def test_a_link_is_no_file_of_a_tree(tmp_path):
 
 def test_no_bubblewrap_is_said(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    sandbox.why_unavailable.cache_clear()
+    kept = (sandbox.why_unavailable, sandbox.why_no_bubblewrap)
+    for each in kept:
+        each.cache_clear()
     try:
         with pytest.raises(sandbox.SandboxUnavailable, match=r"bwrap is not installed(?s:.*)apt"):
             sandbox.run(["true"], tmp_path, LIMITS)
     finally:
-        sandbox.why_unavailable.cache_clear()
+        for each in kept:
+            each.cache_clear()
 
 
 # ---- what is submitted --------------------------------------------------------------------------
