@@ -135,13 +135,15 @@ def test_host_programs_wrap_as_the_kernel_does(tmp_path):
 
 
 def test_host_programs_run_where_no_namespaces_can_be_made(tmp_path, monkeypatch):
-    """With sanitizers, which read /proc; what the program does to itself is still seen."""
+    """With sanitizers, which read /proc; what the program does to itself is still seen, and it
+    finds no other program."""
     monkeypatch.setattr(sandbox, "why_no_bubblewrap", lambda: "no namespaces here")
     sandbox.why_unavailable.cache_clear()
     if cause := sandbox.why_unavailable():
         pytest.skip(cause)
-    body = "int a[2]; volatile int i = getchar() - 44; return a[i] = 7;"
-    lab = small_tree(tmp_path, f"#include <stdio.h>\nint student(void) {{ {body} }}\n")
+    body = 'int a[2]; volatile int i = getchar() - 44; a[i] = 7; return system("true") ? 7 : 8;'
+    headers = "#include <stdio.h>\n#include <stdlib.h>\n"
+    lab = small_tree(tmp_path, f"{headers}int student(void) {{ {body} }}\n")
     program = lab.host(["student.c"], [tmp_path / "driver.c"], "small")
     assert lab.ask(program, b"-").stdout == b"7"
     done = lab.ask(program, b".")
@@ -175,6 +177,21 @@ def test_host_programs_are_watched(tmp_path, word):
     code = '__attribute__((QUIET(no_)("address"))) int student(void) { return 7; }\n'
     with pytest.raises(BuildFailure, match=r"student\.c turns the sanitizer off"):
         said_by(small_tree(tmp_path, macro + code))
+
+
+@pytest.mark.parametrize("name", ["unpoison_memory_region", "handle_no_return"])
+def test_host_programs_leave_the_sanitizer_alone(tmp_path, name):
+    """A function of the sanitizer's, by which memory beyond an object would be an object."""
+    code = "void __asan_##_n(void);\nint student(void) { return 7; }\n".replace("##_n", name)
+    with pytest.raises(BuildFailure, match=rf"student\.c turns the sanitizer off \(__asan_{name}"):
+        said_by(small_tree(tmp_path, code))
+
+
+def test_host_programs_find_no_other_program(tmp_path):
+    """What comes with the system could do a student's work, as debugfs and dumpe2fs could."""
+    code = 'int student(void) { return system("true") == 0 || !access("/usr/sbin", F_OK); }\n'
+    lab = small_tree(tmp_path, f"#include <stdlib.h>\n#include <unistd.h>\n{code}")
+    assert said_by(lab) == "0"
 
 
 def test_linking_uses_no_plugin(tmp_path):

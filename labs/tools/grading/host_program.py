@@ -33,7 +33,9 @@ TRAP = ("-fsanitize=undefined", "-fsanitize-undefined-trap-on-error", "-static")
 # The kernel's functions get other names than the C library's, and so must not become builtins.
 AS_KERNEL = ("-fno-builtin", "-include", "tests/host/rename.h")
 NO_PLUGIN = ("-fno-use-linker-plugin",)
-UNWATCHED = re.compile(rb"\w*no_(?:sanitize|address_safety_analysis)\w*")
+UNWATCHED = re.compile(
+    rb"\w*no_(?:sanitize|address_safety_analysis)\w*|__(?:asan|ubsan|lsan|sanitizer)_\w+"
+)
 MOST_TEXT = 8 << 20  # bytes that the preprocessor may make of a file
 KEPT = ROOT / "build/host-objects/own"
 
@@ -114,8 +116,9 @@ def object_of(root: Path, source: str, boxed: bool) -> bytes:
 
 
 def require_watched(root: Path, source: str, boxed: bool) -> None:
-    """Raises BuildFailure for a file that turns the sanitizer off for some of its functions: its
-    reads and writes outside of objects would not be seen. Macros are expanded before."""
+    """Raises BuildFailure for a file that turns the sanitizer off for some of its functions, or
+    calls one of its functions, which say what is an object: reads and writes outside of objects
+    would not be seen. Macros are expanded before."""
     target = f"build/host-objects/{source}.i"
     command, _ = compiler()
     run_tool([*command, "-I.", *AS_KERNEL, "-E", source, "-o", target], root, boxed)

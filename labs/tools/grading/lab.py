@@ -289,9 +289,9 @@ class Lab:
         limits = sandbox.PROGRAM
         command = [*limits.prefix()]
         if self.boxed:
-            settings = ["env", "ASAN_OPTIONS=detect_leaks=0"]
-            boxed = sandbox.box(program.parent, writable=False)
-            command += [*boxed, *settings, f"{sandbox.inside(program.parent)}/{program.name}"]
+            settings = {"ASAN_OPTIONS": "detect_leaks=0"}
+            command += sandbox.box(program.parent, False, tools=False, settings=settings)
+            command += [f"{sandbox.inside(program.parent)}/{program.name}"]
         else:
             command += [str(program)]
         script = program.parent.with_suffix(".sh")

@@ -1,8 +1,8 @@
 """Runs programs that a student wrote, and compilers that read what a student wrote, in a box.
 
-The box (bubblewrap) has the system's programs and libraries, one directory at /tree, an empty /tmp,
-and no network, no other process, no environment. Of a tree that has a directory build/ only that
-can be written to. prlimit bounds time, memory and files.
+The box (bubblewrap) has the system's libraries and, for what builds, its programs, one directory at
+/tree, an empty /tmp, and no network, no other process, no environment. Of a tree that has a
+directory build/ only that can be written to. prlimit bounds time, memory and files.
 
 Where bubblewrap cannot make it (a container without user namespaces), Landlock and seccomp make
 another one (landlock_box.py): the directory has its own path, and names of processes are seen.
@@ -20,21 +20,24 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 
 INSIDE = "/tree"
-# What compilers, the build's tools and the programs that they make need of the system. Nothing else
-# is there: somebody's files may be below /usr, too.
-SYSTEM = (
-    *(f"/usr/{name}" for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32", "libexec")),
+# What the programs that were made need of the system, and what compilers and the build's tools need
+# besides. Nothing else is there: somebody's files may be below /usr, too.
+LIBRARIES = tuple(f"/usr/{name}" for name in ("lib", "lib32", "lib64", "libx32"))
+TOOLS = (
+    *("/usr/bin", "/usr/sbin", "/usr/libexec"),
     *("/usr/include", "/usr/share/grub", "/etc/alternatives"),
 )
 CROSS = "/usr/*-linux-gnu*"  # each has the C library of another machine
-LINKS = {"/bin": "usr/bin", "/sbin": "usr/sbin", "/lib": "usr/lib", "/lib64": "usr/lib64"}
+LINKS = {"/lib": "usr/lib", "/lib64": "usr/lib64"}
+LINKS_OF_TOOLS = {"/bin": "usr/bin", "/sbin": "usr/sbin"}
 TEMPORARY_BYTES = 256 << 20
 ENVIRONMENT = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "LC_ALL": "C.UTF-8", "HOME": "/tmp"}
 REMEDY = (
@@ -95,14 +98,23 @@ class Finished:
     limit: str = ""
 
 
-def box(directory: Path, writable: bool = True) -> list[str]:
+def box(
+    directory: Path,
+    writable: bool = True,
+    tools: bool = True,
+    settings: Mapping[str, str] = MappingProxyType({}),
+) -> list[str]:
     """The command that starts the rest of the line in the box, in `directory`. Where that is not
-    writable, nothing is but /tmp; of a tree only build/ is."""
+    writable, nothing is but /tmp; of a tree only build/ is. tools: the system's programs are there;
+    one that knows file systems, for instance, would do a student's work. settings: more of the
+    environment."""
     build = directory / "build"
     is_tree = build.is_dir() and not build.is_symlink()
+    environment = ENVIRONMENT | settings
     if not why_no_bubblewrap():
-        return bubblewrap(directory, writable, is_tree)
-    return landlock(directory, [build if is_tree else directory] if writable else [])
+        return bubblewrap(directory, writable, is_tree, tools, environment)
+    places = [build if is_tree else directory] if writable else []
+    return landlock(directory, places, tools, environment)
 
 
 def inside(directory: Path) -> str:
@@ -110,19 +122,30 @@ def inside(directory: Path) -> str:
     return INSIDE if not why_no_bubblewrap() else str(directory)
 
 
-def systems() -> list[str]:
+def systems(tools: bool) -> list[str]:
     """What is in each box."""
-    return [*SYSTEM, *sorted(map(str, Path("/").glob(CROSS[1:])))]
+    return [*LIBRARIES, *(TOOLS if tools else ()), *sorted(map(str, Path("/").glob(CROSS[1:])))]
 
 
-def bubblewrap(directory: Path, writable: bool, is_tree: bool) -> list[str]:
+def links(tools: bool) -> dict[str, str]:
+    """The links to it, of machines that have moved all to /usr."""
+    return LINKS | LINKS_OF_TOOLS if tools else LINKS
+
+
+def bubblewrap(
+    directory: Path,
+    writable: bool,
+    is_tree: bool,
+    tools: bool = True,
+    environment: Mapping[str, str] = ENVIRONMENT,
+) -> list[str]:
     """The box of namespaces."""
     command = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--clearenv"]
-    for name, value in ENVIRONMENT.items():
+    for name, value in environment.items():
         command += ["--setenv", name, value]
-    for system in systems():
+    for system in systems(tools):
         command += ["--ro-bind-try", system, system]
-    for link, target in LINKS.items():
+    for link, target in links(tools).items():
         command += ["--symlink", target, link] if Path(link).is_symlink() else bound(link)
     command += ["--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev"]
     command += ["--size", str(TEMPORARY_BYTES), "--tmpfs", "/tmp"]
@@ -132,13 +155,18 @@ def bubblewrap(directory: Path, writable: bool, is_tree: bool) -> list[str]:
     return [*command, "--remount-ro", "/", "--chdir", INSIDE]
 
 
-def landlock(directory: Path, writable: Sequence[Path]) -> list[str]:
+def landlock(
+    directory: Path,
+    writable: Sequence[Path],
+    tools: bool = True,
+    environment: Mapping[str, str] = ENVIRONMENT,
+) -> list[str]:
     """The box of refusals."""
-    there = [path for path in (*systems(), *LINKS) if os.path.exists(path)]
+    there = [path for path in (*systems(tools), *links(tools)) if os.path.exists(path)]
     words = [f"--read={path}" for path in (*there, directory.absolute())]
     words += [f"--write={path.absolute()}" for path in writable]
-    environment = [f"{name}={value}" for name, value in ENVIRONMENT.items()]
-    where = ["env", "-i", f"--chdir={directory.absolute()}", *environment]
+    variables = [f"{name}={value}" for name, value in environment.items()]
+    where = ["env", "-i", f"--chdir={directory.absolute()}", *variables]
     who = AS_NOBODY if os.geteuid() == 0 else ()
     python = [sys.executable, "-I", str(Path(__file__).with_name("landlock_box.py"))]
     return [*where, *who, *python, *words, "--"]
