@@ -78,6 +78,22 @@ def test_nothing_names_another_host() -> None:
             assert not re.search(r"https?://", path.read_text(encoding="utf-8")), path
 
 
+def test_a_page_explains_itself_without_its_scripts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They may be blocked, or the page opened as a file. The handout has a link, too."""
+    monkeypatch.setattr(site, "build_texts", lambda *_: None)
+    monkeypatch.setattr(site, "texts", lambda *_: ("Title", ""))
+    books = {language.key: {"handout": "handout/"} for language in site.LANGUAGES}
+    monkeypatch.setattr(site, "build_books", lambda _: books)
+    site.write_pages(["lesson1"], tmp_path, tmp_path, with_books=True)
+    for language in site.LANGUAGES:
+        page = (tmp_path / language.folder / "lesson1.html").read_text(encoding="utf-8")
+        said = messages(language.key)["not_yet"]
+        assert f'<p id="status" role="status">{said}</p>' in page
+        assert re.search(r'<a href="(\.\./)?handout/lesson1/README.html">', page)
+
+
 # ---- what comes from elsewhere ------------------------------------------------------------------
 
 
