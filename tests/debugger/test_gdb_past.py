@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from labs.tools.debugging.past.preload import when_repeating
+from labs.tools.debugging.debug import wait_for
+from labs.tools.debugging.past.history import History, Past
+from labs.tools.debugging.past.preload import when_recording, when_repeating
+from labs.tools.debugging.past.stub import Stub
+from labs.tools.machine.qemu_command import Config
+from labs.tools.machine.qemu_process import start_qemu
+from labs.tools.machine.symbols import symbols_of
+from labs.tools.machine.work_folder import work_folder
 from tests.support.dialogues import GDB_PROMPT, steps, walked
 from tests.support.gdb_guest import command, guest_probe
-from tests.support.gdb_session import LAUNCHER, ROOT, probe
+from tests.support.gdb_session import BUILD, LAUNCHER, ROOT, probe
 
 PAGE = ROOT / "labs/debugging.md"
 
@@ -64,6 +74,37 @@ def session(
         "--boot",
         "direct",
     )
+
+
+@contextmanager
+def recorded_to(
+    folder: Path, place: str
+) -> Iterator[tuple[subprocess.Popen[bytes], Stub, History]]:
+    """A machine that is recorded, and has come to a function; the session has built it."""
+    with work_folder("recorded") as directory:
+        config = Config(
+            boot="direct",
+            kernel=BUILD / "kernel.elf",
+            skip_idle=False,
+            record=directory / "record",
+        )
+        channels = ["-S", "-gdb", f"unix:{directory / 'front'},server=on,wait=off"]
+        channels += ["-chardev", f"file,id=serial,path={folder / 'serial'}"]
+        channels += ["-serial", "chardev:serial"]
+        made = when_recording(config.record)
+        process = start_qemu(config, directory, channels, environment=made)
+        try:
+            wait_for(directory / "front", process)
+            stub = Stub(directory / "front", process)
+            stop = f"1,{symbols_of(config.kernel).find(place).address:x},1"
+            stub.ask(f"Z{stop}")
+            stub.send("c")
+            stub.receive()
+            stub.ask(f"z{stop}")
+            yield process, stub, History(config, directory / "past", is_growing=True)
+        finally:
+            process.kill()
+            process.wait()
 
 
 def count_of(place: list[Any]) -> int:
@@ -201,6 +242,51 @@ def test_a_core_tells_the_same(session, tmp_path):
     Path(session["file"]).unlink()  # it has all of the guest's memory
     assert said["core"] == live
     assert all(words.startswith(("error: ", "warning: Remote failure")) for words in said["runs"])
+
+
+def test_a_stop_while_the_guest_is_idle(session, tmp_path):
+    """Ctrl-C comes at the moment at which the timer of idle time expires: QEMU wakes up for both.
+    The run goes on, and must be repeated beyond that place."""
+    with recorded_to(tmp_path, "prompt") as (process, stub, history):
+        for _ in range(2):
+            stub.send("c")
+            time.sleep(0.1)
+            process.send_signal(signal.SIGSTOP)
+            stub.interrupt()
+            time.sleep(0.05)
+            process.send_signal(signal.SIGCONT)
+            stub.receive()
+        stub.send("c")
+        time.sleep(0.1)
+        stub.interrupt()
+        stub.receive()
+        history.present = stub.count()
+        past = history.at(history.present)
+        assert past.count == history.present
+        past.end()
+
+
+@pytest.mark.parametrize(
+    ("status", "is_at_work"), [("0x50", False), ("0xd0", True), ("0x58", True)]
+)
+def test_no_snapshot_while_a_drive_is_at_work(status, is_at_work, tmp_path):
+    """It would not have the request, for whose end the machine would wait for ever: the drive is
+    busy, or has data."""
+
+    class Monitor(Stub):
+        def __init__(self):
+            self.made = []
+
+        def monitor(self, command):
+            if command.startswith("savevm"):
+                self.made.append(command)
+                return "no room"
+            return f"portb[0x0376] = {status if '0x376' in command else '0x00'}"
+
+    past = Past.__new__(Past)
+    past.stub = Monitor()
+    assert not past.save(tmp_path / "snapshot")
+    assert bool(past.stub.made) != is_at_work
 
 
 WAITS = """

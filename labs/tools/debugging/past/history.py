@@ -39,6 +39,8 @@ WATCHED_SECONDS, WATCHED_SPEED = (
 SHUTDOWNS = [bytes([each]) for each in range(0x0A, 0x14)]
 MANY_INSTRUCTIONS = bytes.fromhex("007fffffff")
 VERSION_BYTES = 4
+ALTERNATE_STATUS = (0x3F6, 0x376)  # ATA, of the two channels
+BUSY, DATA_REQUEST = 1 << 7, 1 << 3
 INPUT = re.compile("(f2|f3|66|67)*6[cd]")  # INSB, INSW, INSD, in hexadecimal digits
 
 
@@ -155,7 +157,10 @@ class Past:
         return b"" if answer.startswith("E") else bytes.fromhex(answer)
 
     def save(self, folder: Path) -> bool:
-        """Puts a snapshot of now into a folder. False where QEMU cannot: a request is under way."""
+        """Puts a snapshot of now into a folder. False where QEMU cannot, or had better not: a
+        drive's request that is under way is not in the snapshot, and would never end."""
+        if any(self._drive_status(port) & (BUSY | DATA_REQUEST) for port in ALTERNATE_STATUS):
+            return False
         if self.stub.monitor(f"savevm {SNAPSHOT}").strip():
             return False
         folder.mkdir()
@@ -164,6 +169,10 @@ class Past:
         shutil.copy(self._folder / ROOM, folder / ROOM)
         self.stub.monitor(f"delvm {SNAPSHOT}")
         return True
+
+    def _drive_status(self, port: int) -> int:
+        """The status of a channel's drive, read where that changes nothing; 0 without a drive."""
+        return int(self.stub.monitor(f"i /b {port:#x}").split("=")[1], 16)
 
     def _edit(self) -> None:
         """Makes the changes that a person made at this count."""
