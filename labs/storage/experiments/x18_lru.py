@@ -320,7 +320,7 @@ ABOUT = About(
     question="A program reads through mmap, and the kernel does not see each access. Which pages"
     " does it keep, and is a system call worth while that tells it?",
     expected="Published: Baidu's call that says which mapped pages were used gave 100 % more reads."
-    " FIFO, which is blind, is the worst; second chance should be near LRU.",
+    " Ours: FIFO, which is blind, is the worst; second chance is near LRU.",
     ask=Question("points", "Reads with a skew of 1 over a drive of four times the memory: how many"
                  " of 100 does mmap (second chance) find in memory more than read() (FIFO)?",
                  "points"),

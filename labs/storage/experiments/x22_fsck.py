@@ -219,9 +219,9 @@ ABOUT = About(
     chinese="fsck 的代价",
     question="A check reads all metadata. How long does that take by layout and by device, and how"
     " much memory does it need?",
-    expected="Published: ffsck checks at rates approaching the disk's sequential bandwidth, because"
-    " it keeps the pointers of a group in one place. On a fast device the rate counts instead of"
-    " the seeks. Memory grows with the blocks.",
+    expected="Published: ffsck checks at rates that approach the disk's sequential bandwidth, as"
+    " its file system keeps the pointer blocks of a group in one place. Ours: on a fast device the"
+    " rate counts instead of the seeks; memory grows with the blocks.",
     ask=Question("ratio", "How many times as long does a check take with block pointers (ext3) as"
                  " with extents (ext4), if files have 1 MiB?", "times"),
     method="The reads of passes 1, 2 and 5, worked out for neighbouring groups and replayed, one"

@@ -138,8 +138,9 @@ ABOUT = About(
     chinese="集群锁的级别: NL, PR, EX",
     question="Several nodes share a disk, and a lock says who may read and who may write. What does"
     " it save to keep a level until somebody wants it, and to convert PR to EX in place?",
-    expected="Published without figures, for OCFS2: all reads, no messages after warm-up; one"
-    " writer, and the lock goes back and forth; of two upgrades from PR to EX one is cancelled.",
+    expected="Published, of OCFS2: a node keeps a lock until another one needs it. Ours: so reads"
+    " alone cost no message after warm-up; with one writer the lock goes back and forth; of two"
+    " upgrades from PR to EX one is cancelled.",
     ask=Question("messages", "Four nodes, nine of ten operations read, levels are cached. How many"
                  " messages does an operation cost on average?", "messages"),
     method="A simulation in events: the master has a queue, conversions first. It sends a bast to"

@@ -227,8 +227,8 @@ ABOUT = About(
     chinese="跟踪的代价",
     question="To see what a system does somebody must write it down. What does a record cost in a"
     " ring in memory, in a ring for each processor, and as a line on the console?",
-    expected="Published without figures: printk costs orders of magnitude more than a ring, and one"
-    " ring for all processors becomes a queue.",
+    expected="No figure was published. Ours: printk costs orders of magnitude more than a ring, and"
+    " one ring for all processors becomes a queue.",
     ask=Question("times", "How many times as many instructions does a line of text on the console"
                  " take as a record in a ring?", "times"),
     method="tracecost in the guest, with -icount: getpid, and reads of 512 bytes from the page"

@@ -223,8 +223,8 @@ ABOUT = About(
     chinese="随机对象的预读",
     question="A store reads objects of 4 KiB to 1 MiB at random places of a large file. Does"
     " read-ahead help or harm?",
-    expected="Published without figures: it helps objects that are at least as large as the window,"
-    " and harms small random reads by what they read for nothing.",
+    expected="No figure was published. Ours: it helps objects that are at least as large as the"
+    " window, and harms small random reads by what they read for nothing.",
     ask=Question("times", "With 128 KiB of read-ahead, how many times as long does a random page of"
                  " a SATA SSD take?", "times"),
     method="Requests on paper: an object is read from its start to its end by windows, at least a"
