@@ -43,6 +43,7 @@ WIDTH_INCHES = 4.8  # at 72 points an inch this is a phone's width
 HEIGHT_INCHES = 3.3
 TERMINAL_WIDTH, TEXT_WIDTH = 100, 80
 PHONE_COLUMNS = 3  # of a table that fits 390 pixels
+NOISE = 1e-9  # no figure of the lab is as small: it is 0, and what arithmetic has left
 FONTS = ["sans-serif", "Noto Sans CJK SC", "Noto Sans CJK JP", "WenQuanYi Micro Hei",
          "Microsoft YaHei", "PingFang SC"]  # fmt: skip
 STYLE_HERE = {**STYLE, "font.family": FONTS, "axes.titlesize": 10}
@@ -60,6 +61,7 @@ svg {{ width: 100%; height: auto; max-width: 40em; }}
 table {{ border-collapse: collapse; font-size: 14px; display: block; overflow-x: auto; }}
 td, th {{ padding: .2em .7em; border-bottom: 1px solid #ccc; text-align: right; }}
 td:first-child, th:first-child {{ text-align: left; min-width: 9em; }}
+table:not(.wide) td:last-child {{ white-space: nowrap; }}
 figure {{ margin: 1em 0; }} figcaption {{ color: #555; font-size: 14px; }}
 @media (max-width: 30em) {{
   .wide, .wide tbody {{ display: block; }}
@@ -69,6 +71,7 @@ figure {{ margin: 1em 0; }} figcaption {{ color: #555; font-size: 14px; }}
              text-align: right; }}
   .wide td::before {{ content: attr(data-column); color: #555; text-align: left; }}
   .wide td:first-child {{ font-weight: bold; }}
+  .wide td:empty {{ display: none; }}
 }}
 @media print {{ body {{ max-width: none; }} figure {{ break-inside: avoid; }} }}
 </style>
@@ -165,7 +168,14 @@ def shown(value: object) -> str:
         return str(value)
     if isinstance(value, int) or abs(value) >= 10_000:
         return f"{value:,.0f}"
-    return f"{value:,.4g}"
+    return f"{value:,.4g}" if abs(value) > NOISE else "0"
+
+
+def cell(column: str, value: object) -> str:
+    """A value in its column: a margin has two digits that say something."""
+    if column.startswith("±") and isinstance(value, float) and NOISE <= abs(value) < 100:
+        return f"{value:.2g}"
+    return shown(value)
 
 
 def table_of(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
@@ -227,7 +237,10 @@ def lines_of(part: Text | Plot | Cells, is_chinese: bool) -> Iterator[str]:
         picture = picture.replace("<svg", f'<svg role="img" aria-label="{caption}"', 1)
         yield f"<figure>{picture}<figcaption>{caption}</figcaption></figure>"
     else:
-        cells = [[said(shown(value)) for value in row] for row in part.rows]
+        cells = [
+            [said(cell(column, value)) for column, value in zip(part.columns, row, strict=True)]
+            for row in part.rows
+        ]
         table = table_of([said(each) for each in part.columns], cells)
         yield f"<h3>{html.escape(said(part.caption))}</h3>{table}"
 
@@ -315,7 +328,7 @@ class Page:
                 for number, column in enumerate(part.columns):
                     table.add_column(column, justify="right" if number else "left")
                 for row in part.rows:
-                    table.add_row(*map(shown, row))
+                    table.add_row(*map(cell, part.columns, row))
                 yield fill(part.caption, TERMINAL_WIDTH)
                 yield table
                 yield ""

@@ -72,7 +72,7 @@ REASONS = {
     "little longer, or its heads switched faster (0.4 ms instead of 0.8 make 1.38 in the model).",
     "ext4 direct": "The seek curve was fitted to raw reads of the same places: no proof.",
     "raw buffered": "The model is fitted to this row: one number, b of the seek curve.",
-    "raw direct": "Nobody has measured this row in 2010.",
+    "raw direct": "Nobody measured this row in 2010.",
 }
 FLAWS = (
     "The row `raw` was listed among the direct ones, with 8.00 sectors a request. That is a "

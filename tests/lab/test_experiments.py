@@ -21,7 +21,7 @@ from labs.storage.experiments.account import account_of
 from labs.storage.experiments.base import Where, counted, page_of
 from labs.storage.experiments.family import ALL, experiment
 from labs.storage.experiments.guest import ExperimentError, GuestRun, counted_rows, phases_of
-from labs.storage.pages import TERMINAL_WIDTH, Page, label, legend, pictures, plotting, shown
+from labs.storage.pages import TERMINAL_WIDTH, Page, cell, label, legend, pictures, plotting
 from labs.tools.machine.result import Outcome
 from tests.host.ext.images import OLDEST, knows_revision
 from tests.support.building import ROOT, make
@@ -92,8 +92,15 @@ def test_margins():
 def width(caption, columns, rows):
     """Columns of the terminal without which cells of a table are broken into several lines; 0 for
     text."""
-    cells = [[shown(value) for value in row] for row in [columns, *rows]]
+    cells = [[cell(*pair) for pair in zip(columns, row, strict=True)] for row in [columns, *rows]]
     return sum(max(map(cell_len, each)) + 3 for each in zip(*cells, strict=True)) - 1
+
+
+def test_a_cell_has_as_many_digits_as_say_something():
+    """A margin has two; what arithmetic leaves of 0 has none."""
+    said = [("±95 %", 0.00068), ("±95 %", 2.34), ("±95 %", 123.4), ("±95 %", 1.9e-19), ("±", "-")]
+    assert [cell(*each) for each in said] == ["0.00068", "2.3", "123.4", "0", "-"]
+    assert [cell("ms", each) for each in (20.7634, 0.25678, -1e-12)] == ["20.76", "0.2568", "0"]
 
 
 def test_a_figure_has_its_unit_in_the_right_number():

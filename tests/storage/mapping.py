@@ -27,7 +27,8 @@ DRIVERS = [HOST / "map.c", HOST / "asked.c"]
 DIRECT = 12
 EUCLEAN = -117
 EXTENTS_FLAG = 0x80000
-ENDLESS = 1 << 40  # blocks; a hole without a next extent goes on at least so far
+ENDLESS = 1 << 40  # blocks: of a hole without a next extent, which may end with the file's numbers
+FILE_BLOCKS = (1 << 32) - 1  # a file has no more
 SANITIZER = re.compile(r"ERROR: AddressSanitizer: ([\w-]+)|runtime error: .*|FAILED: .*")
 PLACE = re.compile(r"#\d+ 0x\w+ in (?P<function>\w+) \S*?(?P<line>fs/\w+/\w+\.c:\d+)")
 INODE_WORDS = struct.Struct("<15I")
@@ -245,7 +246,8 @@ Wanted = tuple[int, int, int, bool]  # logical block, physical (0: hole), length
 
 
 def require_mapped(lab: Lab, disk: Disk, file: Mapped, wanted: Sequence[Wanted]) -> list[Answer]:
-    """Each block is mapped so. A length of ENDLESS is one of at least that."""
+    """Each block is mapped so. A length of ENDLESS is one to the last block that a file can have,
+    or beyond."""
     answers = ask(lab, disk, file, [logical for logical, *_ in wanted])
     for answer, each in zip(lab.judged(answers), wanted, strict=True):
         check_mapped(file, answer, each)
@@ -272,7 +274,8 @@ def check_mapped(file: Mapped, answer: Answer, wanted: Wanted) -> None:
     """The answer is this one."""
     logical, physical, length, unwritten = wanted
     where = [f"the console said: {answer.said}"] if answer.said else []
-    least = min(answer.length, ENDLESS) if length == ENDLESS else answer.length
+    is_endless = length == ENDLESS and answer.length >= max(1, FILE_BLOCKS - logical)
+    least = ENDLESS if is_endless else answer.length
     seen = Answer(answer.error, answer.physical, least, answer.unwritten, 0, 0, (), "")
     right = Answer(0, physical, length, unwritten, 0, 0, (), "")
     expect(f"{file.asked}({logical})", str(seen), str(right), *where)

@@ -120,7 +120,7 @@ def tables(data: Data) -> Sequence[Table]:
         ("The mixes; ±95 %: from the spread of the requests' times", columns, rows),
         (
             "The drive's cache, operations a second",
-            ["case", "writes, %", "no cache", "read-ahead", "on"],
+            ["case", "writes, %", "no cache", "read-ahead", "write cache"],
             cached,
         ),
     ]

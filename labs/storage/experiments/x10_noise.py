@@ -205,8 +205,8 @@ ABOUT = About(
     chinese="顺序写的噪声",
     question="A database reads at random from an array with a large cache. Then somebody runs dd"
     " if=/dev/zero next to it. What happens to the reads?",
-    expected="No figure was published. Ours: with LRU the hit rate goes towards 0; caches that resist"
-    " scans lose little.",
+    expected="No figure was published. Ours: with LRU the hit rate goes towards 0; caches that"
+    " resist scans lose little.",
     ask=Question("hits", "Without writers nine of ten reads hit a hot set that fits the cache. What"
                  " is LRU's hit rate with two sequential writers?", "percent"),
     method="A model on the host at 1:1000: 4,096 blocks of cache, random reads with five explicit "

@@ -163,7 +163,8 @@ static struct channel *master_at(uint16_t port, unsigned *number)
 	return &channels_of_model[port / 8 % 2];
 }
 
-/* Who polls a busy drive need not do so a million times: each time takes longer. */
+/* Who polls a drive that is busy, or that keeps its data, need not do so a million times: each time
+ * takes longer. Moving data is no poll. */
 static void let_time_pass(bool is_busy)
 {
 	static unsigned polls;
@@ -184,6 +185,8 @@ uint32_t port_in(uint16_t port, unsigned size)
 
 	now += number == 0 ? PORT_TIME / 4 : PORT_TIME;
 	drives_step();
+	if (channel && number == 0)
+		let_time_pass(false);
 	if (channel && channel->is_gone)
 		return 0xffffffff;
 	if (channel && number == 0)
@@ -202,8 +205,7 @@ uint32_t port_in(uint16_t port, unsigned size)
 		if (number == 7)
 			channel->is_interrupting = false;
 		if (number == 7)
-			let_time_pass(value != 0xff &&
-				      (value & (selected(channel)->is_dma ? BSY | DRQ : BSY)));
+			let_time_pass(value != 0xff && (value & (BSY | DRQ)));
 		return value;
 	}
 	if ((channel = master_at(port, &number)))
@@ -236,6 +238,8 @@ void port_out(uint16_t port, unsigned size, uint32_t value)
 
 	now += number == 0 ? PORT_TIME / 4 : PORT_TIME;
 	drives_step();
+	if (channel && number == 0)
+		let_time_pass(false);
 	if (channel && channel->is_gone)
 		return;
 	if (channel && number == 0)
