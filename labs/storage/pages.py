@@ -43,6 +43,8 @@ WIDTH_INCHES = 4.8  # at 72 points an inch this is a phone's width
 HEIGHT_INCHES = 3.3
 TERMINAL_WIDTH, TEXT_WIDTH = 100, 80
 PHONE_COLUMNS = 3  # of a table that fits 390 pixels
+ROOM = 1.05  # how much higher than its values a plot is
+PAGE_COLUMNS = 6  # of one that is not set closely
 NOISE = 1e-9  # no figure of the lab is as small: it is 0, and what arithmetic has left
 FONTS = ["sans-serif", "Noto Sans CJK SC", "Noto Sans CJK JP", "WenQuanYi Micro Hei",
          "Microsoft YaHei", "PingFang SC"]  # fmt: skip
@@ -61,6 +63,8 @@ svg {{ width: 100%; height: auto; max-width: 40em; }}
 table {{ border-collapse: collapse; font-size: 14px; display: block; overflow-x: auto; }}
 td, th {{ padding: .2em .7em; border-bottom: 1px solid #ccc; text-align: right; }}
 td:first-child, th:first-child {{ text-align: left; min-width: 9em; }}
+.many td, .many th {{ padding: .2em .4em; }}
+.many td:first-child, .many th:first-child {{ min-width: 5em; }}
 table:not(.wide) td:last-child {{ white-space: nowrap; }}
 figure {{ margin: 1em 0; }} figcaption {{ color: #555; font-size: 14px; }}
 @media (max-width: 30em) {{
@@ -154,6 +158,14 @@ def mark_prediction(axes: Axes, value: float | None, is_vertical: bool = False) 
         line(value, color="#c000c0", linestyle="--", linewidth=1, label=PREDICTED)
 
 
+def leave_room(axes: Axes) -> None:
+    """Above the largest value of an axis from 0: a mark at the rim would be cut in half."""
+    low, high = axes.get_ylim()
+    most = axes.dataLim.y1
+    if axes.get_yscale() == "linear" and low <= 0 and most <= high < ROOM * most:
+        axes.set_ylim(low, ROOM * most)
+
+
 def svg_of(figure: Figure) -> str:
     """A plot as SVG, the same text for the same figures."""
     text = io.StringIO()
@@ -191,7 +203,8 @@ def table_of(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
         + "</tr>"
         for row in cells
     )
-    kind = ' class="wide"' if len(columns) > PHONE_COLUMNS else ""
+    kinds = "wide" * (len(columns) > PHONE_COLUMNS) + " many" * (len(columns) > PAGE_COLUMNS)
+    kind = f' class="{kinds}"' if kinds else ""
     return f"<table{kind}><tr>{head}</tr>{body}</table>"
 
 
@@ -259,6 +272,8 @@ class Page:
 
     def plot(self, figure: Figure, caption: str) -> None:
         """A plot; at the terminal its file is named."""
+        for axes in figure.axes:
+            leave_room(axes)
         self._parts.append(Plot(svg_of(figure), caption))
 
     def table(self, caption: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:

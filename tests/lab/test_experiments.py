@@ -32,7 +32,7 @@ NUMBERS = [
     for number in ALL
 ]
 PARTS = ("Question", "Expected", "Prediction", "Method", "What it says", "What would change")
-IN_CHINESE = (5, 8, 9, 16, 20)  # so says the handout
+IN_CHINESE = (3, 5, 6, 7, 8, 9, 11, 16, 18, 20, 22, 24, 26, 27)  # so says the handout
 
 
 @pytest.fixture(scope="session")
@@ -113,7 +113,7 @@ def test_a_figure_has_its_unit_in_the_right_number():
 
 def test_flaws_of_a_picture_are_seen():
     """A person would see them, too: text on text or on a curve, beyond the rim, a legend over a
-    curve."""
+    curve, a mark that is cut off."""
 
     def picture(spoil):
         with plotting():
@@ -133,6 +133,9 @@ def test_flaws_of_a_picture_are_seen():
             axes.plot([at, 2], [1.5, 1.5], style), axes.text(1.4, 1.5, "in the middle", va="center")
         )) == ["a curve goes through 'in the middle'"]  # fmt: skip
     assert picture(lambda axes: axes.set_ylabel("x" * 99)) == [f"'{'x' * 99}' leaves the picture"]
+    assert picture(lambda axes: (axes.plot([1, 2], [1, 2], "o"), axes.set_ylim(0, 2))) == [
+        "a mark of 'ms\n毫秒' is cut off"
+    ]
 
 
 def test_the_marks_cut_a_run():

@@ -1,5 +1,5 @@
 """What a person would complain of in a picture: text that leaves it, lies on other text or on a
-curve, and a legend that covers the curves."""
+curve, a legend that covers the curves, and marks that the upper rim cuts off."""
 
 from __future__ import annotations
 
@@ -34,6 +34,8 @@ def flaws(figure: Figure) -> list[str]:
         legend = axes.get_legend()
         if legend and shared(legend.get_window_extent(), axes.get_window_extent()):
             found.append(f"the legend of '{axes.get_ylabel()}' covers its picture")
+        if any(is_cut(line, axes) for line in axes.lines):
+            found.append(f"a mark of '{axes.get_ylabel()}' is cut off")
         for text in axes.texts:
             box = text.get_window_extent()
             if text.get_text() and any(goes_through(line, box) for line in axes.lines):
@@ -48,6 +50,16 @@ def goes_through(curve: Line2D, box: Bbox) -> bool:
         return True
     around = box.padded(curve.get_markersize() / 2 * curve.figure.dpi / 72)
     return curve.get_marker() != "None" and any(around.contains(*at) for at in path.vertices)
+
+
+def is_cut(curve: Line2D, axes: Axes) -> bool:
+    """Whether one of its marks is in the picture, and a part of it is above."""
+    if curve.get_marker() == "None" or not curve.get_clip_on():
+        return False
+    box = axes.get_window_extent()
+    inner = box.y1 - curve.get_markersize() / 2 * axes.figure.dpi / 72
+    path = curve.get_transform().transform_path(curve.get_path())
+    return any(box.x0 <= x <= box.x1 and inner < y <= box.y1 + SLACK for x, y in path.vertices)
 
 
 def inside(box: Bbox, whole: Bbox) -> bool:

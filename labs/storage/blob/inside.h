@@ -47,10 +47,10 @@ struct blob_store {
 	int ahead_error; /* of that; 0 */
 };
 
-/* CRC-32C, inverted at both ends, continued from `crc`; 0 to begin. */
+/* CRC-32C, inverted at both ends, continued from `crc`; 0 to begin. No data may be NULL. */
 static inline uint32_t blob_crc32c(uint32_t crc, const void *data, uint64_t length)
 {
-	return ~crc32c(~crc, data, (size_t)length);
+	return length == 0 ? crc : ~crc32c(~crc, data, (size_t)length);
 }
 
 /* Makes room for one entry more. -ENOMEM. */
