@@ -191,9 +191,11 @@ INT32 := -U__INT32_TYPE__ -D__INT32_TYPE__=int -U__INT32_MAX__ -D__INT32_MAX__=0
 	-U__UINT32_TYPE__ '-D__UINT32_TYPE__=unsigned int' \
 	-U__UINT32_MAX__ -D__UINT32_MAX__=0xffffffffu
 
-# Where a tree and the compiler are changes no byte of a kernel.
+# Where a tree and the compiler are changes no byte of a kernel. A gcc that was moved (Homebrew's) may
+# give its headers' folder as bin/../lib, and then writes it without that.
 HEADERS = $(call once,compiler_headers,$(call tool,cc) -print-file-name=include)
-HERE    = $(call quoted,-ffile-prefix-map=$(CURDIR)=.) -ffile-prefix-map=$(HEADERS)=include
+HERE    = $(call quoted,-ffile-prefix-map=$(CURDIR)=.) \
+	$(patsubst %,-ffile-prefix-map=%=include,$(HEADERS) $(realpath $(HEADERS)))
 
 # A function in a table has the table's parameters, needed or not. What waits in a list is often a
 # local variable of the task that sleeps: gcc 14 takes it for one that stays there.
@@ -313,7 +315,7 @@ $(BUILD)/user/sh: $(SHELL_OF_COURSE:user/%=$(BUILD)/user/objects/%.o)
 
 $(USER): $(USER_LIBC)
 	$(call say,USER,$@)
-	$(Q)$(call tool,ld) $(LINKING) -static --gc-sections -Ttext-segment=0x08048000 $^ -o $@
+	$(Q)$(call tool,ld) $(LINKING) -static --gc-sections $(call tool,base)0x08048000 $^ -o $@
 
 # For the guest: without what only a debugger reads.
 $(BUILD)/user/bin/%: $(BUILD)/user/%

@@ -302,10 +302,12 @@ debian: setup-test
 	@$(ALONE) $(MAKE) -s LESSON=6 image-direct user-programs
 	@$(PYTHON) -m tests.support.debian_programs $(SET)
 
-# What is said on the command line (DIST, WHO, COMMAND) reaches it in its environment.
-compilers: setup-test
+# CROSS may name several sets here: nothing else is to see it.
+compilers: unix-lines
+	@env -u CROSS $(SETUP) test
 	@env -u CROSS $(PYTHON) -m labs.tools.proving.compilers $(call option,CROSS,cross) $(THE_LESSON)
 
+# What is said on the command line (DIST, WHO, COMMAND) reaches it in its environment.
 container: setup
 	@labs/tools/setup/container.sh
 

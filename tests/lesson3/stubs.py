@@ -36,7 +36,8 @@ BUILD = """\
 set -e
 cc=$(labs/tools/setup/toolchain.sh cc)
 $cc {flags} -c {directory}/stubs.i -o {directory}/stubs.o
-$(labs/tools/setup/toolchain.sh ld) -nostdlib -static -Ttext-segment=0x08048000 -z noexecstack \
+$(labs/tools/setup/toolchain.sh ld) -nostdlib -static -z noexecstack \
+    $(labs/tools/setup/toolchain.sh base)0x08048000 \
     {directory}/stubs.o {directory}/missing.o -o {directory}/stubs
 """
 HEADER = "user/libc/syscall.h"

@@ -3,7 +3,8 @@
     python -m labs.tools.proving.compilers --lesson=6 [--cross='clang i686-elf-']
 
 Each set builds in a folder of its own, whose name, rights, locale, time zone and files' ages
-differ. Sets of one compiler, gcc under two names, must make the same image: it depends on the
+differ. Sets of one compiler and linker, gcc under two names, must make the same image and the same
+programs; clang with one linker and with the other, the same object files of C. They depend on the
 source and the compiler's version. Exit status 0: each has built, and booted.
 """
 
@@ -14,7 +15,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from labs.tools.machine.command import CommandError, Options, in_a_line, own_env
 from labs.tools.machine.work_folder import command_folder
 
 PROGRAM = "make compilers"
-SOURCES = ("Makefile", "boot", "drivers", "fs", "kernel", "labs", "mm", "user")
+SOURCES = ("Makefile", "boot", "drivers", "fs", "kernel", "labs", "mm", "tests/kernel", "user")
 SETS = ("i686-linux-gnu-", "x86_64-linux-gnu-", "i686-elf-", "x86_64-elf-", "clang", "clang-lld")
 PLACES = ("plain", "with blanks", "mit-Ümläuten", "中文", "it's $x; done", "a/deeper/one")
 LOCALES = ("C.UTF-8", "de_DE.UTF-8", "zh_CN.UTF-8", "C", "tr_TR.UTF-8", "POSIX")
@@ -35,14 +36,15 @@ SCRIPT, SAID = "memory; panic", "boot: loaded by Apprentice boot"
 
 @dataclass(frozen=True)
 class Built:
-    """What a set of tools has made. image, kernel: their sums; compiler: its kind and version, the
-    same under several names."""
+    """What a set of tools has made. objects, linked: the sum of each object file of C, and those of
+    image, kernel and programs; compiler, linker: kind and version, the same under several names."""
 
     cross: str
     place: Path
-    image: str
-    kernel: str
+    objects: dict[str, str]
+    linked: dict[str, str]
     compiler: str
+    linker: str
 
 
 def tree(place: Path, age: int) -> Path:
@@ -94,13 +96,30 @@ def build(lesson: int, cross: str, number: int, work: Path) -> Built:
     targets = ["image-disk", *(["user-programs"] if lesson >= SHELL_FROM else [])]
     said(["make", "-s", f"LESSON={word_of(lesson)}", "CI=1", *targets], place, environment)
     compiler, *_ = said(["labs/tools/setup/toolchain.sh", "cc"], place, environment).split()
-    version = said([compiler, "-dumpversion"], place, environment)
-    sums = [
-        hashlib.sha256((place / "build" / name_of(lesson) / name).read_bytes()).hexdigest()
-        for name in ("boot.img", "kernel.elf")
-    ]
-    kind = cross if cross.startswith("clang") else "gcc"
-    return Built(cross, place, *sums, f"{kind} {version.strip()}")
+    version = said([compiler, "-dumpversion"], place, environment).strip()
+    linker = said([*linker_of(place, environment), "--version"], place, environment)
+    kind = "clang" if cross.startswith("clang") else "gcc"
+    output = place / "build"
+    linked = [output / name_of(lesson) / name for name in ("boot.img", "kernel.elf")]
+    linked += output.glob("user/bin/*")
+    objects = [*output.glob("objects/**/*.c.o"), *output.glob("user/objects/**/*.c.o")]
+    return Built(
+        cross, place, sums_of(output, objects), sums_of(output, linked),
+        f"{kind} {version}", linker.partition("\n")[0],
+    )  # fmt: skip
+
+
+def linker_of(place: Path, environment: Mapping[str, str]) -> list[str]:
+    """The command of the set's linker."""
+    return said(["labs/tools/setup/toolchain.sh", "ld"], place, environment).split()
+
+
+def sums_of(folder: Path, paths: Iterable[Path]) -> dict[str, str]:
+    """A sum of each file, by its path in the folder."""
+    return {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(paths)
+    }
 
 
 def boots(lesson: int, built: Built) -> None:
@@ -141,7 +160,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print(f"{cross:18} FAILS: {error}", flush=True)
                 continue
             like = alike(done[-1], done[:-1])
-            wrong += like.startswith("ANOTHER")
+            wrong += like.startswith("NOT ")
             print(
                 f"{cross:18} builds without a warning, and boots{like and f'; {like}'}", flush=True
             )
@@ -149,12 +168,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def alike(built: Built, others: Sequence[Built]) -> str:
-    """Whether it is what the same compiler has made under another name; empty if there is none."""
-    for each in others:
-        if each.compiler == built.compiler:
-            same = (each.image, each.kernel) == (built.image, built.kernel)
-            return f"{'the same image as' if same else 'ANOTHER IMAGE than'} {each.cross}"
+    """Whether it is what the same compiler has made under another name, or with another linker;
+    empty if there is none."""
+    compiled = [each for each in others if each.compiler == built.compiler]
+    for each in compiled:
+        if each.linker == built.linker:
+            return compared("the same image as", built.linked, each.linked, each.cross)
+    for each in compiled[:1]:
+        return compared("the same object files as", built.objects, each.objects, each.cross)
     return ""
+
+
+def compared(same: str, ours: Mapping[str, str], theirs: Mapping[str, str], cross: str) -> str:
+    """That they are the same as a set's, or up to five that are not."""
+    other = sorted(name for name in ours | theirs if ours.get(name) != theirs.get(name))
+    if not other:
+        return f"{same} {cross}"
+    return f"NOT {same} {cross}: {len(other)} of {len(ours)}, {', '.join(other[:5])}"
 
 
 if __name__ == "__main__":

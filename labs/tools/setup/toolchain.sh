@@ -5,6 +5,7 @@
 #                         clang or clang-lld for those
 # toolchain.sh cc | ld    prints the command, such as "gcc -m32" and "ld -m elf_i386"
 # toolchain.sh options    prints the options that this compiler has, and the others have not
+# toolchain.sh base       prints the linker's option that an address follows: a program's first
 # toolchain.sh NAME       prints any other tool of the set (objcopy, nm, addr2line, ...)
 # toolchain.sh explain    prints one line a candidate: prefix, a tab, "ok" or why it does not work
 #
@@ -51,6 +52,13 @@ options_of() {
 		echo "-fno-shrink-wrap -fno-tree-loop-distribute-patterns" \
 			"-mpreferred-stack-boundary=4 -Wno-dangling-pointer"
 	fi
+}
+
+# GNU's ld has one option for where a program begins, LLVM's the other.
+base_of() {
+	local ld
+	read -ra ld < <(command_of "$1" ld)
+	[[ $("${ld[@]}" --help) == *-Ttext-segment* ]] && echo -Ttext-segment= || echo --image-base=
 }
 
 # Prints the first of set $1's compiler and linker that is not in PATH.
@@ -135,5 +143,6 @@ fi
 case ${1:-prefix} in
 prefix) echo "$prefix" ;;
 options) options_of "$prefix" ;;
+base) base_of "$prefix" ;;
 *) command_of "$prefix" "$1" ;;
 esac
