@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import random
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,13 @@ from typing import Any
 import pytest
 
 from tests.support.building import ROOT, WHOLE, make
+from tests.support.gdb_guest import command, guest_probe
 from tests.support.gdb_session import probe
 
 FOLDER = ROOT / "tests/debugger/bugs"
 BUGS = {each["name"]: each for each in tomllib.loads((FOLDER / "bugs.toml").read_text())["bug"]}
 KERNEL = ROOT / "build/bugs"
+TOOLCHAIN = ROOT / "labs/tools/setup/toolchain.sh"
 DISK = ROOT / "build/storage/boot.img"
 LISTS = [
     *sorted(ROOT.glob("labs/lesson*/sources")),
@@ -37,6 +40,8 @@ def interrupt():
 if {hangs}:
     go_to("wait_for_job")
     threading.Thread(target=interrupt, daemon=True).start()
+if {until!r}:
+    run("tbreak " + {until!r})
 said["stop"] = run("continue")
 said["words"], said["seconds"] = [], []
 for words in {say!r}:
@@ -65,19 +70,49 @@ def kernel() -> Path:
     return KERNEL
 
 
-def seen(bug: dict[str, Any], kernel: Path, directory: Path) -> dict[str, Any]:
+def seen(bug: dict[str, Any], request: pytest.FixtureRequest, directory: Path) -> dict[str, Any]:
     """What gdb says of a bug."""
-    options = ["--build", str(kernel), "--boot", "direct", "--script", f"bug {bug['name']}"]
+    until = bug.get("until", "")
+    code = CODE.format(say=bug["say"], hangs=bug.get("hangs", 0), until=until)
+    if until:
+        programs = with_program(bug["name"], directory)
+        return guest_probe(directory, code, "storage", programs, **command(bug["name"]))
+    options = [
+        "--build",
+        str(request.getfixturevalue("kernel")),
+        "--boot",
+        "direct",
+        "--script",
+        f"bug {bug['name']}",
+    ]
     options += ["--drive", str(DISK)] if bug.get("drive") else []
-    code = CODE.format(say=bug["say"], hangs=bug.get("hangs", 0))
     return probe(directory, code, *options)
+
+
+def with_program(name: str, directory: Path) -> Path:
+    """A folder for the guest's root with a program of the bugs, linked as the course's own are."""
+    make("user-programs")
+    compiler, linker = (
+        subprocess.run([TOOLCHAIN, tool], capture_output=True, text=True, check=True).stdout.split()
+        for tool in ("cc", "ld")
+    )
+    part, folder = directory / f"{name}.o", directory / "root"
+    (folder / "bin").mkdir(parents=True)
+    options = ["-g", "-O1", "-ffreestanding", "-fno-stack-protector", "-fno-pie"]
+    options += ["-isystem", ROOT / "user/include", "-I", ROOT]
+    source = FOLDER / f"programs/{name}.c"
+    subprocess.run([*compiler, *options, "-c", source, "-o", part], check=True)
+    library = sorted((ROOT / "build/user/objects/libc").glob("*.o"))
+    placed = ["-static", "--gc-sections", "-Ttext-segment=0x08048000"]
+    subprocess.run([*linker, *placed, part, *library, "-o", folder / "bin" / name], check=True)
+    return folder
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", chosen())
-def test_a_command_shows_the_cause(name, kernel, tmp_path):
+def test_a_command_shows_the_cause(name, request, tmp_path):
     bug = BUGS[name]
-    said = seen(bug, kernel, tmp_path)
+    said = seen(bug, request, tmp_path)
     print(
         *(f"{words}: {took:.1f} s" for words, took in zip(bug["say"], said["seconds"], strict=True))
     )
@@ -91,6 +126,8 @@ def test_a_command_shows_the_cause(name, kernel, tmp_path):
 def test_each_bug_is_in_the_list():
     """The kernel's tables and the list have the same bugs, each with a sentence."""
     tables = "".join(path.read_text() for path in FOLDER.glob("*.c"))
-    assert sorted(re.findall(r'\{ "(\w+)", bug_\w+ \}', tables)) == sorted(BUGS)
+    programs = [path.stem for path in FOLDER.glob("programs/*.c")]
+    assert sorted(re.findall(r'\{ "(\w+)", bug_\w+ \}', tables) + programs) == sorted(BUGS)
+    assert programs == [name for name in BUGS if "until" in BUGS[name]]
     assert len(BUGS) >= 20
     assert all(bug["is"].endswith(".") for bug in BUGS.values())
