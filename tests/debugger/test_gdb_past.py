@@ -239,9 +239,19 @@ def test_a_core_tells_the_same(session, tmp_path):
     code = f"said['core'] = [run(each) for each in {commands!r}]"
     code += "\nsaid['runs'] = [run(each) for each in ('continue', 'stepi', 'back', 'again')]"
     said = probe(tmp_path, code, "--boot", "direct", "--dump", session["file"])
+    shown = alone(session["file"])
     Path(session["file"]).unlink()  # it has all of the guest's memory
     assert said["core"] == live
     assert all(words.startswith(("error: ", "warning: Remote failure")) for words in said["runs"])
+    assert "<machine_exit+" in shown and f"$1 = {session['ticks']}" in shown
+
+
+def alone(file: str) -> str:
+    """What gdb without our commands shows of a core, as the page says."""
+    asked = re.search(r"`(print \*.*?)`", PAGE.read_text())[1]
+    words = ("-ex", f"core-file {file}", "-ex", "info registers eip", "-ex", asked)
+    command = ["gdb", "-nx", "-batch", *words, str(BUILD / "kernel.elf")]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout
 
 
 def test_a_stop_while_the_guest_is_idle(session, tmp_path):
