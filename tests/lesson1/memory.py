@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tests.lesson1.support import KERNEL_BASE, MULTIBOOT_LOADER
 from tests.support.remote import SCRATCH, Guest
-from tests.support.told import expect
+from tests.support.told import expect, fail
 
 MEMORY, MAP = 1 << 0, 1 << 6  # flags: which members are valid
 FLAGS_SIZE, MEM_UPPER, MMAP_LENGTH, MMAP_ADDRESS = 4, 8, 44, 48  # offsets of members
@@ -20,6 +20,7 @@ COUNT_OFFSET, RANGES_OFFSET = 32, 32 + 4
 RANGE_SIZE, MOST_RANGES = 20, 64
 AVAILABLE = 1
 ENTRY = struct.Struct("<IQQI")  # size, base, length, type
+MIB = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,16 @@ def require_told(guest: Guest, expected: Sequence[Range]) -> None:
     for index, (one, other) in enumerate(zip(found, expected, strict=False)):
         expect(f"boot_info.ranges[{index}]", words(one), words(other))
     expect("ranges in boot_info", len(found), len(expected))
+
+
+def require_without_map(guest: Guest, upper: int) -> None:
+    """Of a loader that gives no map, and mem_upper in KiB, boot_info has one range from 1 MiB on.
+    What is below that may be there, too."""
+    what = f"boot_info, when the loader gives no map, and {upper} KiB in mem_upper"
+    if tell(guest, None, mem_upper=upper) == "panic":
+        fail(f"{what}: the kernel panics")
+    found = ", ".join(words(each) for each in told(guest) if each.base >= MIB)
+    expect(what, found or "none", words(Range(MIB, upper * 1024)))
 
 
 def words(each: Range) -> str:

@@ -32,6 +32,7 @@ FRAME = (
     "edi", "esi", "ebp", "esp", "ebx", "edx", "ecx", "eax", "gs", "fs", "es", "ds",
     "vector", "error_code", "eip", "cs", "eflags",
 )  # fmt: skip
+FRAME_BYTES = 4 * 19  # with the user's stack
 
 
 @dataclass(frozen=True)

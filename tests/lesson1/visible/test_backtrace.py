@@ -10,7 +10,14 @@ from random import Random
 
 import pytest
 
-from tests.lesson1.frames import Code, put_frame, require_lines, walk
+from tests.lesson1.frames import (
+    Code,
+    backtrace_from,
+    printed,
+    put_frame,
+    require_lines,
+    walk,
+)
 from tests.lesson1.support import KERNEL
 from tests.support.remote import SCRATCH, stopped
 from tests.support.told import Usual, expect, told
@@ -52,6 +59,11 @@ def test_backtrace_of_a_panic(lab):
     it came from anywhere."""
     usually = (
         Usual(
+            "a frame that",
+            "is_frame compares both ends of the stack: a frame begins at or above stack_start, and "
+            "all of it is below stack_top",
+        ),
+        Usual(
             r"expected (0x\w+) .*seen \1",
             "the address is right, and its name is not: symbol_start, symbol_describe",
         ),
@@ -75,5 +87,9 @@ def test_backtrace_of_a_panic(lab):
         caller = guest.read_word(frame)
         put_frame(guest, caller, guest.read_word(caller), a_return(lab.seed, code))
         returns = walk(guest, frame)
+        top = guest.address("boot_stack_top")
+        for where, at in (("below", guest.address("boot_stack") - 8), ("above", top)):
+            lines = printed(backtrace_from(guest, at))
+            expect(f"lines of a frame that is {where} the stack", len(lines), 0)
         said = guest.finish()
         require_lines(code, said, returns)

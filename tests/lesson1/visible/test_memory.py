@@ -1,7 +1,7 @@
 """Exercise 1.5, the memory map: this machine's, as QEMU describes it.
 
-Not looked at here, but by the graders: entries that are longer, cut off or wrong, loaders without a
-map, and memory above 4 GiB.
+Not looked at here, but by the graders: entries that are longer, cut off or wrong, and memory above
+4 GiB.
 """
 
 from __future__ import annotations
@@ -10,7 +10,12 @@ from random import Random
 
 import pytest
 
-from tests.lesson1.memory import kibibytes, loader_ranges, require_told
+from tests.lesson1.memory import (
+    kibibytes,
+    loader_ranges,
+    require_told,
+    require_without_map,
+)
 from tests.support.remote import stopped
 from tests.support.told import Usual, require, told
 
@@ -24,16 +29,25 @@ def some_memory(seed: int) -> int:
 
 @pytest.mark.exercise("1.5", points=1)
 def test_ranges(lab):
-    """boot_info has each range of the loader's map, with its type."""
+    """boot_info has each range of the loader's map, with its type; without a map it has mem_upper
+    KiB from 1 MiB on."""
     usually = (
+        Usual(
+            "no map.*(panic|seen none)",
+            "without MULTIBOOT_MEMORY_MAP in the flags MULTIBOOT_MEMORY says that mem_upper counts",
+        ),
+        Usual(
+            "no map(?!.*(panic|seen none))",
+            "mem_upper is in KiB, and what it counts begins at 1 MiB",
+        ),
         Usual("fault", "mmap_addr is a physical address, and is used without direct_map"),
         Usual(
-            r"expected base (0x\w+), .*seen base (?!\1,).* type (?!1$)",
+            r"ranges\[.*expected base (0x\w+), .*seen base (?!\1,).* type (?!1$)",
             "the next entry is entry->size + 4 bytes further: size does not count itself",
         ),
-        Usual(r"seen base .* type 1$", "only available ranges are added"),
+        Usual(r"ranges\[.*seen base .* type 1$", "only available ranges are added"),
         Usual(
-            r"expected base (0x\w+), .*seen base \1, length",
+            r"ranges\[.*expected base (0x\w+), .*seen base \1, length",
             "add_range gets the entry's base, length and type, in this order",
         ),
         Usual(
@@ -50,6 +64,7 @@ def test_ranges(lab):
         expected = loader_ranges(guest, guest.registers()["ebx"], base=0)
         guest.run_to("memory_map_initialize", why="kernel/report/boot_info.c")
         require_told(guest, expected)
+        require_without_map(guest, upper=1024 * Random(lab.seed).randrange(2, 60))
 
 
 @pytest.mark.exercise("1.5", points=1)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import pytest
 
 from tests.lesson2.support import (
+    FRAME_BYTES,
     INTERRUPTS,
     KERNEL_BASE,
     KERNEL_CODE,
@@ -31,7 +32,6 @@ from tests.lesson2.support import (
 DIVIDE, INT3, UNDEFINED, PROTECTION, PAGE = 0, 3, 6, 13, 14
 PROLOGUE = 3  # bytes of "mov eax, [esp]", with which every probe begins
 GENERAL = ("eax", "ecx", "edx", "ebx", "ebp", "esi", "edi")
-FRAME_BYTES = 4 * 19  # with the user's stack
 IO_PORTS = 65536
 VISIT = struct.Struct("<8I")  # struct user_visit
 STATE_ESP0, STATE_SS0, STATE_IO_MAP = 4, 8, 102

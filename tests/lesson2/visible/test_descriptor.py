@@ -1,7 +1,6 @@
 """Exercise 2.1: segment descriptors, packed and unpacked.
 
-Not looked at here, but by the graders: limits at the border, and the way there and back with random
-numbers.
+Not looked at here, but by the graders: the way there and back with random numbers.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ PACKED = {
     "0 ffffffff 9a 4": 0x00CF9A000000FFFF,  # flat, 4 GiB
     "0 ffff 92 0": 0x000092000000FFFF,  # 64 KiB
     "12345678 67 89 0": 0x1200893456780067,  # a task state, above 16 MiB
+    "0 fffff 92 0": 0x000F92000000FFFF,  # 1 MiB: the largest limit in bytes
 }
 UNPACKED = {
     0x00CF9A000000FFFF: "0 ffffffff 9a 4",
@@ -40,9 +40,10 @@ THEN = "the drawing of a descriptor in labs/lesson2/README.md; make hint EX=2.1"
 
 @pytest.mark.exercise("2.1", points=1, host=True)
 def test_pack_examples(lab):
-    """A flat segment of 4 GiB, one of 64 KiB, and a task state."""
+    """A flat segment of 4 GiB, one of 64 KiB, one of 1 MiB, and a task state."""
     usually = (
         Usual("31: expected 0x12, ", "the base's upper byte goes to bits 56 to 63"),
+        Usual("limit 0xfffff,", "0xfffff is the largest limit that is counted in bytes, without G"),
         Usual("flags: expected", "the three bits of flags begin at bit 52"),
         Usual(
             "access: expected",

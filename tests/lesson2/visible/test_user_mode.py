@@ -1,7 +1,7 @@
 """Exercise 2.6: into ring 3, and back by an exception.
 
 Not looked at here, but by the graders: every register and flag of user mode, ports in pairs, and a
-stack that changes.
+stack of another depth.
 """
 
 from __future__ import annotations
@@ -10,12 +10,23 @@ import pytest
 
 from labs.tools.grading.lab import Lab
 from labs.tools.machine.explain import VECTOR_NAMES
-from tests.lesson2.support import INTERRUPTS, USER_DATA, Trap, run_recorded, user_exceptions
+from tests.lesson2.support import (
+    FRAME_BYTES,
+    INTERRUPTS,
+    USER_DATA,
+    Trap,
+    mask_all_lines,
+    run_recorded,
+    stopped_at,
+    trap_frame,
+    user_exceptions,
+)
 from tests.support.told import Usual, expect, told
 
 GENERAL_PROTECTION, PAGE_FAULT, INVALID_OPCODE = 13, 14, 6
 IN_GDB = "make gdb LESSON=2 BOOT=direct, then: tbreak user_enter, continue (type: probe nothing)"
 DATA_SEGMENTS = ("DS", "ES", "FS", "GS")
+NEAR = 64  # bytes: what is saved there may differ
 USUALLY = (
     Usual("EFLAGS.IF", "the EFLAGS that IRET gets have bit 9 clear: PUSHF delivers the kernel's"),
     Usual(
@@ -41,6 +52,11 @@ USUALLY = (
         "exception 8.*page fault at 0xf", "esp0 of the TSS is not set: the way back has no stack"
     ),
     Usual("exception 8.*page fault at 0x0", "ss0 of the TSS is not set: it is KERNEL_DATA"),
+    Usual(
+        "user_enter has saved",
+        "esp0 is ESP as it is when user_enter calls task_state_set_stack, below what is pushed "
+        "there: not EBP, nor an end of the stack",
+    ),
     "the words for IRET, the last one first, are: SS, ESP, EFLAGS, CS, EIP",
     "CS and SS are USER_CODE and USER_DATA: their two lowest bits are 3",
     "esp0 and ss0 of the TSS are not set, so the way back has no stack",
@@ -63,7 +79,8 @@ def test_ring_3_is_entered(lab):
 
 @pytest.mark.exercise("2.6", points=1)
 def test_ring_3_is_held(lab):
-    """HLT, the kernel's memory, and ports are out of its reach; but not a port that is allowed."""
+    """HLT, the kernel's memory, and ports are out of its reach; but not a port that is allowed. A
+    trap begins on the kernel's stack as user_enter left it."""
     with told(USUALLY, IN_GDB):
         traps = exceptions(
             lab,
@@ -80,6 +97,19 @@ def test_ring_3_is_held(lab):
         expect(what, listed(traps[3:4]), named(INVALID_OPCODE))
         what = "exceptions in `probe in 0x60` when only port 0x64 is allowed"
         expect(what, listed(traps[4:]), named(GENERAL_PROTECTION))
+        require_stack_as_it_is(lab)
+
+
+def require_stack_as_it_is(lab: Lab) -> None:
+    """A trap from user mode begins right below what user_enter has pushed: EBP, EBX, ESI, EDI."""
+    with stopped_at(lab, "user_enter", "probe nothing") as machine:
+        saved = machine.registers()["esp"] - 16
+        mask_all_lines(machine)
+        machine.run_to("trap_dispatch")
+        frame, _ = trap_frame(machine)
+    apart = saved - (frame + FRAME_BYTES)
+    what = "bytes from what user_enter has saved down to where a trap from user mode begins"
+    expect(what, 0 if 0 <= apart <= NEAR else apart, 0)
 
 
 def exceptions(lab: Lab, script: str) -> list[Trap]:

@@ -24,8 +24,8 @@ HEAP = 10000  # bytes: not whole pages
 
 @pytest.mark.exercise("3.6", points=1, host=True, gate=True)
 def test_honest_and_not(lab):
-    """A program, one without segments, one for another machine, and three with segments that are
-    nowhere."""
+    """A program, one without segments, one for another machine, and four with segments that are
+    nowhere, or larger than their memory."""
     wrapping = Segment(vaddr=LINK_ADDRESS, filesz=0, memsz=0x100000000 - LINK_ADDRESS + 0x1000)
     images = {
         "an honest program": Image(),
@@ -35,8 +35,12 @@ def test_honest_and_not(lab):
         "a segment in the kernel": Image(segments=(Segment(vaddr=0xC0100000),)),
         "a segment whose end wraps to 0x1000": Image(segments=(wrapping,)),
         "a file of 20 bytes": replace(Image(), bytes_there=20),
+        "a segment that is larger in the file than in memory": Image(
+            segments=(Segment(filesz=0x2000, memsz=0x1000),)
+        ),
     }
     usually = (
+        Usual("larger in the file", "fits does not compare filesz with memsz"),
         Usual("wraps", "start + size is computed, and wraps: compare the size with what is left"),
         Usual("only segment is a note", "elf_check does not count the segments that are loaded"),
         Usual("in the kernel", "fits does not compare the end with SPACE_SHARED"),

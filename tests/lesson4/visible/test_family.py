@@ -122,10 +122,15 @@ def test_zombies_go(lab):
     usually = (
         *COMMON,
         Usual("with the PID of", "wait does not ask process_is_meant: it takes any child"),
+        Usual("while the first", "look goes on to the next child when one has no news"),
         "a zombie whose status was given to its parent is not reaped",
     )
     then = "make LESSON=4 run SCRIPT='run /bin/sh -c ls; threads'"
     with told(usually, then), family_of(lab) as family:
+
+        def sleeper() -> Played:
+            yield from family.rest()
+            yield from family.leave()
 
         def main() -> Played:
             tasks = family.tasks()
@@ -140,6 +145,12 @@ def test_zombies_go(lab):
                 waited, _ = yield from family.wait(child)
                 what = f"what waitpid with the PID of the {name} of two children returns"
                 expect(what, waited, child)
+            slow = yield from family.fork(sleeper)
+            second = yield from family.fork(family.leave)
+            waited, _ = yield from family.wait()
+            what = "what waitpid of any child returns when the second ends while the first sleeps"
+            expect(what, waited, second)
+            yield from family.wait(slow)
             count = 0
             for _ in range(MANY):
                 pid = yield from family.fork(family.leave)

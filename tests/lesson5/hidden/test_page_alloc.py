@@ -40,12 +40,16 @@ def pages(
 
 
 def ask(run: Zones, order: int, dma: int = 0, enabled: int = 1) -> int | None:
-    """The zone of the answer, or None. Fails where the interrupt flag is not as it was."""
+    """The zone of the answer, or None. Fails where the interrupt flag is not as it was, or where a
+    block is nobody's."""
     address = run.ask_for_page(order, dma, enabled)
     if not address:
         return None
     if frame_at(address) % (1 << order):
         fail(f"a block of order {order} at {address:#x}")
+    owner = run.kernel.name_of(run.owner(frame_at(address)))
+    if owner != TEST:
+        fail(f"a block of order {order} has an owner in {owner}, and {TEST} has asked for it")
     return DMA if address < address_of(DMA_END) else NORMAL
 
 

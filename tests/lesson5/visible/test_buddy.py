@@ -12,11 +12,12 @@ import pytest
 
 from tests.lesson5.support import DMA_END, USED, address_of, outside, picture, state_name
 from tests.lesson5.zones import NORMAL, Zones, in_words, require_blocks
+from tests.support.outside import TEST
 from tests.support.told import Usual, expect, require, told
 
 IN_GDB = "make gdb LESSON=5 BOOT=direct, then: break buddy_give, continue, info args"
 LISTS = Usual(
-    "in the list of|begins no block|within the block|previous",
+    "in the list of(?!.*is PAGE_USED, not)|begins no block|within the block|previous",
     "state and order of the first page are not set with each block that becomes free; the upper "
     "page of two that merge does not become PAGE_TAIL; a block that merged is still in its list; "
     "or a buddy merges whose order is another",
@@ -37,7 +38,13 @@ def test_split(lab):
             "the halves that stay free have orders found - 1, found - 2, ... order, and are at "
             "page + (1 << order)",
         ),
-        Usual("state", "the page that is handed out is PAGE_USED, with the order of the request"),
+        Usual(
+            "is PAGE_USED, not",
+            "the block that is taken stays in its list: list_remove, before it is split",
+        ),
+        Usual(
+            "^the state", "the page that is handed out is PAGE_USED, with the order of the request"
+        ),
         LISTS,
         COUNT,
     )
@@ -62,6 +69,7 @@ def block_of_order_3(run: Zones, start: int) -> None:
 def test_merge(lab):
     """8 pages, given back in an order made from the seed, are one block of order 3 again."""
     usually = (
+        Usual("takes of order 0", "buddy_take does not split as it should: test_split says more"),
         Usual(
             "free blocks|both are free|not aligned|previous",
             "the buddy of a block of this order is at frame ^ (1 << order); as long as it is free, "
@@ -106,8 +114,12 @@ def test_range(lab):
 
 @pytest.mark.exercise("5.2", points=2, gate=True)
 def test_page_free(lab):
-    """page_free fills with junk and gives back; a block that is free already is refused."""
+    """page_free fills with junk, notes who freed it and gives back; a block that is free already is
+    refused."""
     usually = (
+        Usual(
+            "in who freed", "page->owner becomes __builtin_return_address(0), the caller's address"
+        ),
         Usual("junk", "memset before the block is given back, over PAGE_SIZE << order bytes"),
         Usual(
             r"free blocks of.*\(order 0\)", "the block loses its order: page->order stays as it is"
@@ -131,6 +143,8 @@ def test_page_free(lab):
         expect("the first word of freed pages, which is junk (0xcc)", hex(word), hex(0xCCCCCCCC))
         last = run.kernel.word(address + 4 * 4096 - 4)
         expect("the last word of freed pages, which is junk (0xcc)", hex(last), hex(0xCCCCCCCC))
+        owner = run.kernel.name_of(run.owner(block))
+        expect("the owner of freed pages, an address in who freed them: it is in", owner, TEST)
         require_blocks(run, NORMAL, [(start, 3)], "after page_free of order 2")
         first, _ = (run.take(NORMAL, 2) for _ in range(2))
         run.free_page(address_of(first), 2)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.lesson5.objects import FIRST, FIRST_FREER, PLAIN, QUARANTINE, Objects, checked
+from tests.lesson5.objects import FIRST, FIRST_FREER, GUARD, PLAIN, QUARANTINE, Objects, checked
 from tests.lesson5.support import PAGE, outside
 from tests.support.told import Usual, expect, fail, require, told
 
@@ -34,6 +34,10 @@ def test_sizes(lab):
             "can hold",
             "size_plain returns the size of another class, or bytes for an order; or kmalloc_plain "
             "takes a smaller order than the size needs",
+        ),
+        Usual(
+            "panicked: page_free",
+            "kfree_plain gives back a block of pages with its own order: page_at(object)->order",
         ),
         "two objects overlap: magazine_for leads to a class that is smaller than the size",
     )
@@ -90,12 +94,15 @@ def test_freed_twice(lab):
     usually = (
         *COMMON,
         Usual("no panic", "kfree_checked does not ask whether freer is set already"),
+        Usual("kmalloc_live", "kfree_checked takes the guard out of kmalloc_live: list_remove"),
         "the object is handed out again at once: it must stay in quarantine",
     )
     with told(usually, IN_GDB), checked(lab) as run:
         address = run.kmalloc(24)
         run.kfree(address)
         expect("who freed an object", run.guard_of(address).freer, FIRST_FREER)
+        live = run.live().count(address - GUARD)
+        expect("how often an object that was freed is in kmalloc_live", live, 0)
         require_accusation(run.panic_of_kfree(address), "of an object of 24")
 
 

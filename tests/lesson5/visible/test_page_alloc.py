@@ -41,12 +41,15 @@ def test_block(lab):
     usually = (
         Usual("returns", "allocate returns the block's first page; page_alloc makes its address"),
         Usual("owner", "page->owner is `owner`, which is the address in the caller"),
+        Usual("pages that are free", "a block has 2^order pages: buddy_take gets the order"),
         Usual("NULL", "buddy_take returns NULL when no block is large enough: pass that on"),
     )
     with told(usually, NEXT), outside(lab, Zones) as run:
         pages(run, 0, 8)
         found = run.ask_for_page(3, 0, 1)
         expect("page_alloc(3) returns", hex(found), hex(address_of(DMA_END)))
+        left = picture(run.guest).zones[NORMAL].free
+        expect("pages that are free after page_alloc(3) took the only 8", left, 0)
         owner = run.kernel.name_of(run.owner(DMA_END))
         expect("the owner of a block, an address in the function that asked: it is in", owner, TEST)
         expect("page_alloc(0), when no page is free", ask(run, 0), "NULL")

@@ -40,7 +40,10 @@ def test_objects_do_not_overlap(lab):
             "the slab's page does not become PAGE_SLAB; more objects are taken from it than fit; "
             "or a full slab is still in the list of the partial ones",
         ),
-        Usual("aligned", "objects begin at a multiple of the alignment: the header is rounded up"),
+        Usual(
+            "aligned",
+            "objects begin at a multiple of the alignment: the header and the size are rounded up",
+        ),
         Usual(
             "overwritten",
             "an object is handed out twice (its bit is not set), or count is too high",
@@ -56,6 +59,9 @@ def test_objects_do_not_overlap(lab):
         expect("objects that are not aligned to 8", misaligned, 0)
         expect("objects that are not in a page that is PAGE_SLAB", elsewhere, 0)
         expect("objects that were overwritten by another one", overwritten, 0)
+        require(run.make_cache(1, 20, 16), "slab_cache_create returns NULL for a second cache")
+        misaligned = sum(run.take(1) % 16 != 0 for _ in range(3))
+        expect("objects of 20 bytes that are not aligned to 16", misaligned, 0)
 
 
 @pytest.mark.exercise("5.4", points=1, gate=True)
@@ -90,6 +96,7 @@ def test_three_lists(lab):
         Usual(
             "partial first", "slab_alloc takes from an empty slab although a partial one is there"
         ),
+        Usual("shrink", "slab_shrink gives all empty slabs back, and returns how many there were"),
         "a slab does not change its list when its first object, or its last, is taken or freed",
     )
     with told(usually, HINT), outside(lab, Slabs, START) as run:
@@ -104,6 +111,8 @@ def test_three_lists(lab):
         expect(f"{what} after one of the others is freed, too", lists_of(run), [1, 0, 1])
         run.take(0)
         expect(f"{what} after the next slab_alloc (partial first)", lists_of(run), [0, 1, 1])
+        expect("pages that slab_shrink gives back of one empty slab", run.shrink(0), 1)
+        expect(f"{what} after slab_shrink", lists_of(run), [0, 1, 0])
 
 
 @pytest.mark.exercise("5.4", points=1)

@@ -19,7 +19,7 @@ from tests.lesson6.support import entries
 from tests.support.told import Usual, expect, fail, require, told
 
 COPIES = "tests/lesson6/user/copies.c"
-PARENT, CHILD = 0, 1
+PARENT, CHILD, OTHER = 0, 1, 2
 PAGES = 4
 TABLE = 4 << 20  # bytes that a table maps
 HINT = "make hint EX=6.4"
@@ -110,9 +110,11 @@ def test_writes_are_apart(lab):
 
 @pytest.mark.exercise("6.4", points=2)
 def test_no_page_is_copied_by_fork(lab):
-    """After fork both show the same pages, read-only, each with two references."""
+    """After fork both show the same pages, read-only, each with two references; and the child's
+    heap ends where its parent's does."""
     usually = (
         *COMMON,
+        Usual("heap", "heap_start and heap_end belong to a space: the copy has its parent's"),
         Usual("the same page", "page_copy_range is to show the same pages, not copies of them"),
         Usual(
             "no entry", "the entries are not copied: page_copy_range for areas without an object"
@@ -128,6 +130,11 @@ def test_no_page_is_copied_by_fork(lab):
             writable = [each.has(WRITABLE) for each in (parents, childs)]
             expect(f"page {page}: may parent and child write (read-only)", writable, [False, False])
             expect(f"page {page}: references", childs.references, 2)
+        heap = BASE + TABLE
+        world.set_break(PARENT, heap + 10, start=heap)
+        require(world.fork(PARENT, OTHER), "space_copy returns NULL, and there is memory")
+        end = world.set_break(OTHER, 0)
+        expect("the end of the child's heap, which is its parent's", hex(end), hex(heap + 10))
 
 
 @pytest.mark.exercise("6.4", points=2)

@@ -137,9 +137,17 @@ def test_who_takes_all_is_killed(lab):
 @pytest.mark.exercise("6.6", points=1)
 @pytest.mark.parametrize("what", ["init has the most pages", "a process is dying already"])
 def test_who_is_not_killed(lab, what):
-    """Never init; and nobody while a process that was killed still has its memory."""
+    """Never init, nor a shell that has a little more; and nobody while a process that was killed
+    still has its memory."""
     usually = (
-        Usual("init has.*seen", "a process with the PID INIT is never chosen, whatever it has"),
+        Usual(
+            r"seen \[\(11, ",
+            "a page of a session's leader counts one LEADER-th of another process's",
+        ),
+        Usual(
+            r"init has.*seen(?! \[\(11, )",
+            "a process with the PID INIT is never chosen, whatever it has",
+        ),
         Usual(
             "dying already.*seen",
             "a process that has its SIGKILL (is_dying) and still has pages will give them back: "
@@ -150,6 +158,7 @@ def test_who_is_not_killed(lab, what):
     killed = [(7, SIGKILL)]
     if what.startswith("init"):
         every[0] = Candidate(1, 900)
+        every.append(Candidate(11, 800, leads=True))
     else:
         every[2], killed = Candidate(9, 200, is_dying=True), []
     with told(usually, HINT), outside(lab, Victims, "prompt") as run:

@@ -94,6 +94,7 @@ def test_percentiles(lab):
         disks.append([(chance.randrange(1, 10**9), chance.randrange(1, 9)) for _ in range(5)])
     disks.append([(7 * MS, 4000), (70 * MS, 40), (700 * MS, 4)])
     disks.append([(7 * MS, 4_400_000), (700 * MS, 40_000)])  # times 1000 more than 32 bits hold
+    disks.append([(7 * MS, 1), (3000 * S, 5_000_000)])  # the same, nearly all in the last bucket
     for disk in disks:
         parts = (1, 500, 990, 999, 1000)
         answers = numbers_of(lab, disk, *(f"below {part}" for part in parts))
