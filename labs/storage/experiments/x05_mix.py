@@ -113,8 +113,8 @@ def tables(data: Data) -> Sequence[Table]:
     """Every point."""
     rows = [(f"{r['case']}, {r['length']} B", r["writes"], r["per_second"], r["margin"],
              r["reads"], r["written"]) for r in data["rows"]]  # fmt: skip
-    cached = [(f"{r['case']}, {r['length']} B", r["writes"], *r["cached"].values())
-              for r in data["rows"]]  # fmt: skip
+    cached = [(f"{r['case']}, {r['length']} B", r["writes"],
+               *(r["cached"][each] for each in CACHES)) for r in data["rows"]]  # fmt: skip
     columns = ["case", "writes, %", "op/s", "±95 %", "reads/op", "writes/op"]
     return [
         ("The mixes; ±95 %: from the spread of the requests' times", columns, rows),

@@ -156,7 +156,8 @@ def tables(data: Data) -> Sequence[Table]:
         ("mapped against read, largest buffer, time", "18.3 % ◇", f"{mapped(data):.1f} %"),
         ("kernel, cached against direct: stock cp; read", "32 % ◆", f"{more_kernel(data):.0f} %"),
     ]
-    cached = [(f"{r['way']}, {r['buffer']:,}", *r["cached"].values()) for r in data["rows"]]
+    cached = [(f"{r['way']}, {r['buffer']:,}", *(r["cached"][each] for each in CACHE_NAMES))
+              for r in data["rows"]]  # fmt: skip
     return [(f"A file of {data['bytes']:,} bytes", columns, rows),
             ("The drive's cache, s", ["way, buffer", *CACHE_NAMES.values()], cached),
             ("More by", ["", "Solaris, 2007", "here"], more)]  # fmt: skip

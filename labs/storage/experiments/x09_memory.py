@@ -112,7 +112,7 @@ def sentences(data: Data) -> tuple[str, str, str]:
         f" a drive that gives {drive:,.0f} of that file in the model: five of six passes never"
         " reached it. What memory takes comes on top, so the real figure is lower,"
         " and says even less of the drive.",
-        "As soon as the file is larger than the memory each pass starts cold, because a sequential "
+        "As soon as the file is as large as the memory each pass starts cold, because a sequential "
         "pass throws out what the next one needs first.",
         "A figure above the ceiling is not a fast disk but another experiment: this is a memory "
         "test.",

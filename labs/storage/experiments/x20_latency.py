@@ -1,4 +1,4 @@
-"""X20: which statistics finds the one disk of sixteen that is nearly broken."""
+"""X20: which statistic finds the one disk of sixteen that is nearly broken."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def plots(data: Data, predicted: float | None) -> Sequence[tuple[Figure, str]]:
     return [
         (means, "The means. Chance alone makes those of the healthy disks differ as they do."),
         (small, f"Sixteen disks, {READS} reads each; disk {SICK} retries {EXAMPLE:.1%} of them."),
-        (curve, "How often each statistics finds the disk."),
+        (curve, "How often each statistic finds the disk."),
     ]
 
 
@@ -238,7 +238,7 @@ ABOUT = About(
     title="Spot the nearly broken disk",
     chinese="找出快要坏的盘",
     question="Sixteen disks have the same load. One of them repeats a few of its requests for 11"
-    " to 500 ms: a turn, or many. Which statistics shows it?",
+    " to 500 ms: a turn, or many. Which statistic shows it?",
     expected="Published: buckets of 10 ms; in the field 0.2 % of disk time is over twice as slow"
     " as the peers. Ours: the mean hides rare retries, and what a limit finds depends on where it"
     " is: below the longest healthy request, just above it, or far above.",
