@@ -126,7 +126,8 @@ int ext_extent_root(const struct ext_inode *inode)
      `end`, where the next one begins, and blocks outside the file system.
    - ext_extent_before: the walk from the root to the last extent that begins at `logical` or before
      it. *end is lowered at every level. *depth_read grows by the nodes read.
-   - ext_map_extents: the answer. What is in no extent is a hole, up to *end.
+   - ext_map_extents: the answer. What is in no extent is a hole, up to *end; after the last extent
+     it goes on to the last number that a block of a file can have, at least.
    - given: ext_extent_root, the root checked; ext_extent_find, the entry to follow in a
      node; ext_extent_child, which gets a child, its entries in order, and calls check_child.
 

@@ -157,7 +157,7 @@ static int add_commit_block(struct journal *journal)
    - write_transaction puts the open transaction into the log, so that after a power cut at any
      moment recovery finds it whole, or not at all; when it returns 0, it is safe. Until the first
      one after the mount (is_marked) the superblock says that there is no log: after it, that the
-     log begins at `head` with `sequence`.
+     log begins with this one: at the block that was `head` before it, with `sequence`.
    - journal_checkpoint, below: nothing is held, so every dirty block is what was committed last.
      All go to their places, and the log is free again (journal->free): the superblock says that it
      begins at `head`, or (is_last) that it is empty. An error aborts the journal:
