@@ -307,10 +307,10 @@ compilers: unix-lines
 	@env -u CROSS $(SETUP) test
 	@env -u CROSS $(PYTHON) -m labs.tools.proving.compilers $(call option,CROSS,cross) $(THE_LESSON)
 
-# What is said on the command line (DIST, WHO, COMMAND) reaches it in its environment.
 container: setup
 	@labs/tools/setup/container.sh
 
+# What is said on the command line (DIST, WHO, COMMAND) reaches it in its environment.
 distributions:
 	@labs/tools/setup/distributions.sh
 

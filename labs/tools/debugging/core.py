@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from labs.tools.machine.gdb_protocol import PACKET, framed
+from labs.tools.machine.gdb_protocol import PACKET, framed, monitor_answers
 
 NOTE, LOAD = 4, 1  # types of segments: Tool Interface Standard, ELF 1.2
 # By ELF's class: where the table of segments is named, where its sizes are, and its first fields.
@@ -28,6 +28,7 @@ GENERAL = ("rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rsp", "rbp")
 SEGMENTS = ("cs", "ds", "es", "fs", "gs", "ss", "ldt", "tr", "gdt", "idt")
 IN_PACKET = ("rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "rip", "rflags")
 SELECTORS = ("cs", "ss", "ds", "es", "fs", "gs")
+TOLD = ("es", "cs", "ss", "ds", "fs", "gs", "ldt", "tr")  # in this order, by QEMU's monitor
 PRESENT, LARGE, PAGING, LARGE_ALLOWED = 1, 1 << 7, 1 << 31, 1 << 4
 PAGE, LARGE_PAGE = 1 << 12, 1 << 22
 READ = re.compile(r"m([0-9a-f]+),([0-9a-f]+)$")
@@ -138,7 +139,7 @@ class Core:
         lines.append(
             f"EIP={short['rip']} EFL={short['rflags']} [-------] CPL=0 II=0 A20=1 SMM=0 HLT=0"
         )
-        for name in (*SELECTORS, "ldt", "tr"):
+        for name in TOLD:
             selector, base, limit, flags = self.segments[name]
             title = f"{name.upper():<3}"
             lines.append(f"{title}={selector:04x} {base:08x} {limit:08x} {flags:08x}")
@@ -186,9 +187,7 @@ class CoreServer:
     def answers(self, packet: str) -> list[str]:
         """What gdb gets for a packet."""
         if packet.startswith("qRcmd,"):
-            text = self._command(bytes.fromhex(packet[6:]).decode())
-            parts = [text[at : at + 500] for at in range(0, len(text), 500)]
-            return [*("O" + part.encode().hex() for part in parts), "OK"]
+            return monitor_answers(self._command(bytes.fromhex(packet[6:]).decode()))
         return [self._answer(packet)]
 
     def _answer(self, packet: str) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from labs.tools.guest.alternatives import make_links
-from labs.tools.guest.package import PackageError, apt, cache_directory, locked, run, update
+from labs.tools.guest.package import PackageError, apt, bring, cache_directory, locked, run, update
 
 LEFT_OUT = ("doc", "man", "locale", "info", "lintian")
 """Folders of /usr/share that no program needs, and memory would be full of."""
@@ -101,10 +101,7 @@ def fetched(said: str, packages: Sequence[tuple[str, str]], cache: Path) -> list
 
     missing = [f"{name}={version}" for name, version in packages if not files(name, version)]
     if missing:
-        with tempfile.TemporaryDirectory(dir=archives) as place:  # or half a file would stay
-            run(said, apt(cache, "apt-get", "download", *missing), place)
-            for path in Path(place).glob("*.deb"):
-                path.replace(archives / path.name)
+        bring(said, missing, cache, archives)
     return sorted(path for each in packages for path in files(*each))
 
 

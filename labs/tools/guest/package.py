@@ -12,7 +12,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -118,14 +118,20 @@ def describe(name: str, path: Path) -> Package:
 def download(name: str, cache: Path) -> Package:
     """Fetches a package into the cache. Raises PackageError."""
     update(name, cache)
-    with tempfile.TemporaryDirectory(dir=cache) as directory:
-        run(name, apt(cache, "apt-get", "download", name), directory)
-        files = list(Path(directory).glob("*.deb"))
-        if len(files) != 1:
-            raise PackageError(f"{name}: apt-get left {len(files)} packages, not one")
-        package = describe(name, files[0].replace(cache / files[0].name))
+    files = bring(name, [name], cache, cache)
+    if len(files) != 1:
+        raise PackageError(f"{name}: apt-get left {len(files)} packages, not one")
+    package = describe(name, files[0])
     package.path.with_suffix(".sha256").write_text(package.sha256)
     return package
+
+
+def bring(said: str, packages: Sequence[str], cache: Path, target: Path) -> list[Path]:
+    """Fetches packages ("dash", "dash=0.5.12-2") into a folder: whole ones, or none. Raises
+    PackageError, which names `said`."""
+    with tempfile.TemporaryDirectory(dir=target) as directory:
+        run(said, apt(cache, "apt-get", "download", *packages), directory)
+        return [path.replace(target / path.name) for path in Path(directory).glob("*.deb")]
 
 
 def update(name: str, cache: Path) -> None:

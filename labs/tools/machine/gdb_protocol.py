@@ -14,6 +14,7 @@ from labs.tools.machine.bounded import Patience
 
 PACKET = re.compile(rb"\$([^#]*)#..", re.DOTALL)
 START_SECONDS = 60
+PRINTED = 500  # characters in an answer: two hexadecimal digits each, at the least
 
 
 class StubError(Exception):
@@ -23,6 +24,12 @@ class StubError(Exception):
 def monitor_packet(command: str) -> str:
     """The packet that runs a command of QEMU's monitor."""
     return "qRcmd," + command.encode().hex()
+
+
+def monitor_answers(printed: str) -> list[str]:
+    """The packets that answer such a command, with what it has printed."""
+    parts = [printed[at : at + PRINTED] for at in range(0, len(printed), PRINTED)]
+    return [*("O" + part.encode().hex() for part in parts), "OK"]
 
 
 def framed(data: bytes) -> bytes:

@@ -139,13 +139,10 @@ def little(memory: bytes) -> int:
     return int.from_bytes(memory, "little")
 
 
-ORDER = "ES CS SS DS FS GS LDT TR"  # as QEMU lists them, and a core does not
-
-
 def segment_users(processor: Processor) -> dict[int, str]:
     """Which segment registers hold which entry of the GDT."""
     users: dict[int, list[str]] = {}
-    for name, segment in sorted(processor.segments.items(), key=lambda each: ORDER.find(each[0])):
+    for name, segment in processor.segments.items():
         users.setdefault(segment.selector >> 3, []).append(name.lower())
     return {index: "  <- " + ", ".join(names) for index, names in users.items()}
 

@@ -30,12 +30,10 @@ RETRY = 20_000  # instructions, until a snapshot is tried again that could not b
 ROOM = "room"  # the drive that holds the snapshot; the guest does not see it
 SNAPSHOT = "place"
 IDLE_SECONDS = 20  # in which a machine that could work does nothing: it does not get on
-BUSY_SECONDS, BUSY_SPEED = 3, 1_000_000  # of a processor, and instructions a second at the least
+Pace = tuple[float, float]
+BUSY: Pace = 3, 1_000_000  # seconds of a processor, and more for each so many instructions
+WATCHED: Pace = 2, 5_000_000  # with watchpoints
 TRIES = 5  # some snapshots of QEMU 7.2 do not get on: whether one does depends on its threads
-WATCHED_SECONDS, WATCHED_SPEED = (
-    2,
-    5_000_000,
-)  # the same with watchpoints, and instructions a second
 SHUTDOWNS = [bytes([each]) for each in range(0x0A, 0x14)]
 MANY_INSTRUCTIONS = bytes.fromhex("007fffffff")
 VERSION_BYTES = 4
@@ -118,14 +116,11 @@ class Past:
         self,
         limit: int,
         is_interrupted: Callable[[], bool] = lambda: False,
-        busy: float | None = None,
+        pace: Pace = BUSY,
     ) -> str:
-        """Runs up to an instruction count, or to a breakpoint before, with `busy` seconds of a
-        processor at most; returns the stub's stop packet. `self.count` says where it is. Raises
-        StandstillError."""
-        reply = "T05"
-        if busy is None:
-            busy = BUSY_SECONDS + (limit - self.count) / BUSY_SPEED
+        """Runs up to an instruction count, or to a breakpoint before, at this pace at the least;
+        returns the stub's stop packet. `self.count` says where it is. Raises StandstillError."""
+        reply, busy = "T05", pace[0] + (limit - self.count) / pace[1]
         while self.count < limit:
             stop = min(limit, self._history.next_edit(self.count))
             self.stub.ask_all(monitor_packet(f"replay_break {stop}"))
@@ -184,12 +179,12 @@ class Past:
     def run_watched(self, limit: int) -> str:
         """The same with watchpoints. They make QEMU 7.2 go round for ever where REP INS writes to
         what is watched."""
-        return self.run(limit, busy=WATCHED_SECONDS + (limit - self.count) / WATCHED_SPEED)
+        return self.run(limit, pace=WATCHED)
 
     def _stopped(
         self,
         is_interrupted: Callable[[], bool] = lambda: False,
-        busy: float = BUSY_SECONDS,
+        busy: float = BUSY[0],
     ) -> str:
         """The stop packet of a machine that runs. Raises StandstillError. The machine is not
         stopped to look how far it is: one that repeats a run may not get on then."""

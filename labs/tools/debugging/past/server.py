@@ -24,7 +24,7 @@ from typing import Any
 from labs.tools.debugging.past.history import Edit, History, Past, StandstillError
 from labs.tools.debugging.past.search import count_hits, last_change, last_hits
 from labs.tools.debugging.past.stub import INTERRUPT, PHYSICAL, Stub, registers_in
-from labs.tools.machine.gdb_protocol import PACKET, StubError, framed
+from labs.tools.machine.gdb_protocol import PACKET, StubError, framed, monitor_answers
 from labs.tools.machine.monitor import PM_TIMER_PORT, rtc_seconds, seconds_by
 
 ASKED = "past "
@@ -368,9 +368,8 @@ class Server:
             printed = self._machine().ask_all(packet)[0]
             if PORT.match(text):
                 self._history.edits.append(Edit(self._present(), packet))
-        for at in range(0, len(printed), 500):
-            self._reply("O" + printed[at : at + 500].encode().hex())
-        self._reply("OK")
+        for answer in monitor_answers(printed):
+            self._reply(answer)
 
     def _ask(self, question: dict[str, Any]) -> Any:
         """Does what a command of gdb's asks; an error is told in words."""
