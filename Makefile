@@ -233,10 +233,11 @@ SOURCES := $(filter-out -% $(patsubst -%,%,$(filter -%,$(LISTED))),$(LISTED)) la
 OBJECTS := $(SOURCES:%=$(BUILD)/objects/%.o)
 KERNEL  := $(OUT)/kernel.elf
 
+# CACHED, which make test sets: a cache of compiled files, which the compiler is a word of.
 $(BUILD)/objects/%.c.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
-	$(Q)$(call tool,cc) $(CFLAGS) -MMD -MP -c $< -o $@
+	$(Q)$(CACHED) $(call tool,cc) $(CFLAGS) -MMD -MP -c $< -o $@
 
 # A fact has one place: a constant of a C header name.h is for NASM in name.inc, and for the
 # linker in name.ld, which are made here.
@@ -302,7 +303,7 @@ USER_CFLAGS = $(CFLAGS) -ffunction-sections -fdata-sections -nostdinc -isystem u
 
 $(BUILD)/user/objects/%.c.o: user/%.c Makefile
 	@mkdir -p $(@D)
-	$(Q)$(call tool,cc) $(USER_CFLAGS) -MD -MP -c $< -o $@
+	$(Q)$(CACHED) $(call tool,cc) $(USER_CFLAGS) -MD -MP -c $< -o $@
 
 $(BUILD)/user/objects/%.asm.o: user/%.asm Makefile | $(call MADE_FROM,inc)
 	@mkdir -p $(@D)

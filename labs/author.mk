@@ -270,9 +270,16 @@ BUILD_ALL = $(AT_FULL_WIDTH) LESSON=$(lastword $(LESSONS)) image-disk user-progr
 	$(AT_FULL_WIDTH) LESSON=storage everything && \
 	$(ALONE) $(MAKE) -s CI=1 all-lessons
 
-# Two processes a processor: while a test waits, another one works. A process that has no test left
-# takes some from another one.
+# Two processes a processor: while a test waits, another one works. BY_FILE: those of a file that
+# share something are with one process (tests/seconds.py); else one that has no test left takes some
+# from another one.
 AT_ONCE = -n $$(($$(nproc) * 2)) --maxprocesses=9 --dist worksteal
+BY_FILE = $(AT_ONCE) --dist loadfile --no-loadscope-reorder
+
+# Tests build the kernel in many trees: what is the same there is compiled once.
+test test-fast: export CACHED = $(shell command -v ccache || :)
+test test-fast: export CCACHE_DIR := $(CURDIR)/$(BUILD)/ccache
+test test-fast: export CCACHE_NOHASHDIR := 1
 
 # Where their temporary files go: into memory, if there is room.
 IN_MEMORY = TMPDIR=$$(labs/tools/setup/temporary.sh)
@@ -286,7 +293,7 @@ test test-fast prove mistakes shares thirds: export PYTHONDONTWRITEBYTECODE :=
 # The whole proof of the graders takes some minutes: here a sample of it, and all by make prove.
 test: setup-browser
 	@$(BUILD_ALL)
-	@$(IN_MEMORY) NOT_PROVED=$(BUILD)/not-proved $(PYTHON) -m pytest $(AT_ONCE) \
+	@$(IN_MEMORY) NOT_PROVED=$(BUILD)/not-proved $(PYTHON) -m pytest $(BY_FILE) \
 		$(if $(WHOLE),--both-kernels,--either-kernel) \
 		$(if $(RENEW),--seconds) tests
 	@$(MAKE) -s prove SAMPLE=3 SEED=1
@@ -322,7 +329,7 @@ distributions:
 test-fast: setup-test
 	@$(SETUP) page || echo "without the tests of the browser's PC: they say so" >&2
 	@$(BUILD_ALL)
-	@$(IN_MEMORY) $(PYTHON) -m pytest $(AT_ONCE) --fast tests
+	@$(IN_MEMORY) $(PYTHON) -m pytest $(BY_FILE) --fast tests
 
 -include $(BUILD)/bench/bench_glibc.d
 

@@ -10,14 +10,18 @@ from __future__ import annotations
 import os
 import re
 import resource
-from collections.abc import Iterator
-from itertools import islice
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
 
+from labs.tools.grading.lab_plan import by_unit
+
 FILE = Path(__file__).with_suffix(".txt")
-SHORT, LONG = 0.7, 10.0
+ROOT = FILE.parents[1]
+SHORT, UNKNOWN, LONG = 0.7, 0.2, 10.0
 VISIBLE_ONCE = re.compile(r"/visible/.*\[(icount|host)\b")
 
 
@@ -59,24 +63,41 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         gone = [item for item in items if not is_fast(item)]
         config.hook.pytest_deselected(items=gone)
         items[:] = [item for item in items if is_fast(item)]
-    items[:] = longest_first(items, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        items[:] = longest_first(items)
 
 
-def longest_first(items: list[pytest.Item], processes: int) -> list[pytest.Item]:
-    """An order in which no long test begins last, where others have nothing left to do: of the
-    equal parts that pytest-xdist gives to its processes, each begins with long tests. The others
-    stay with those of their file, which share fixtures."""
-    long = [item for item in items if seconds_of(item) >= LONG]
-    if processes == 1 or not long:
-        return items
-    short = iter([item for item in items if seconds_of(item) < LONG])
-    long.sort(key=seconds_of, reverse=True)
-    order: list[pytest.Item] = []
-    for number in range(processes):
-        own = long[number::processes]
-        size = (len(items) - len(order)) // (processes - number)
-        order += [*own, *islice(short, max(0, size - len(own)))]
-    return order
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """With --dist loadfile: gives a unit to the process that has next to nothing left."""
+    if config.option.dist != "loadfile":
+        return None
+    return by_unit(config, log, partial(unit_of, known=config.stash[KNOWN]))
+
+
+def longest_first(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Unit by unit, so that none that is long begins last, where other processes have nothing left
+    to do."""
+    known = items[0].config.stash[KNOWN] if items else {}
+    units = {item: unit_of(item.nodeid, known) for item in items}
+    seconds: Counter[str] = Counter()
+    for item, unit in units.items():
+        seconds[unit] += known.get(item.nodeid, UNKNOWN)
+    return sorted(items, key=lambda item: (-seconds[units[item]], units[item]))
+
+
+def unit_of(test: str, known: Mapping[str, float]) -> str:
+    """What one process runs: a file, whose tests share fixtures. Where they share none, a long test
+    is a unit of its own."""
+    file = test.partition("::")[0]
+    alone = known.get(test, 0) >= LONG and not shares_fixtures(ROOT / file)
+    return test if alone else file
+
+
+@cache
+def shares_fixtures(file: Path) -> bool:
+    """Whether a file of tests has fixtures that are made once for several of them."""
+    return bool(re.search(r'scope="(?:module|class)"', file.read_text()))
 
 
 def is_fast(item: pytest.Item) -> bool:

@@ -20,7 +20,7 @@ let kernel = null, site = null, libraries = null;
 
 // For those who measure and test: when things were first seen, in milliseconds of the page.
 const times = (globalThis.times = {});
-const note = (what) => { times[what] ??= Math.round(performance.now()); };
+const note = (what) => { times[what] ??= Math.round(performance.mark(what).startTime); };
 
 // ---- loading ----
 
@@ -313,6 +313,7 @@ async function main() {
 	on("screen", "blur", () => emulator?.keyboard_set_enabled(false));
 	note("ready");
 	await from_prompt();
+	await new Promise((shown) => libraries.terminal.write("", shown));	// the prompt is first
 	await keep_the_rest();
 }
 

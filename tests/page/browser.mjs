@@ -7,17 +7,17 @@
 // `times`); axe; shot (a name). Prints a JSON list: for each visit times,
 // status, report, rows, bytes, others (addresses of other hosts), violations, errors, answer (ms).
 import fs from "node:fs";
-import { createRequire } from "node:module";
 import path from "node:path";
+import { printVisits, violations } from "../support/visits.mjs";
 
 const [modules, executablePath, address, visits, shots] = process.argv.slice(2);
-const require = createRequire(path.resolve(modules, "../package.json"));
-const { chromium } = require("playwright-core");
-const AXE = fs.readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
-const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"];
 const LIMIT = 240000;	// milliseconds: the host may be ten times as slow
 
 const rows = () => [...document.querySelectorAll(".xterm-rows > div")].map((row) => row.textContent.trimEnd());
+
+// What the page has asked for since its prompt was there: to have it when the network goes.
+const since_prompt = () => performance.getEntriesByType("resource")
+	.filter((entry) => entry.startTime >= performance.getEntriesByName("prompt")[0].startTime).map((entry) => entry.name);
 
 // What comes from here on is noted again.
 const forget = (page) => page.evaluate(() => { for (const name of Object.keys(globalThis.times)) delete globalThis.times[name]; });
@@ -43,17 +43,23 @@ async function visit(browser, wanted) {
 	});
 	const network = await page.context().newCDPSession(page);
 	await network.send("Network.enable");
-	network.on("Network.loadingFinished", (event) => { result.bytes += event.encodedDataLength; });
+	const addresses = {}, sizes = {};
+	network.on("Network.requestWillBeSent", (event) => { addresses[event.requestId] = event.request.url; });
+	network.on("Network.loadingFinished", (event) => {
+		result.bytes += event.encodedDataLength;
+		sizes[event.requestId] = event.encodedDataLength;
+	});
 	const noted = (what) => page.waitForFunction((name) => globalThis.times?.[name], what, { timeout: LIMIT });
 	try {
 		await page.goto(address + wanted.path);
 		await noted("prompt");
 		result.prompt = await page.evaluate(() => globalThis.times.prompt);
-		result.until_prompt = result.bytes;
-		if (wanted.offline) {
-			await noted("kept");
-			await page.context().setOffline(true);
-		}
+		await noted("kept");
+		const loaded = Object.keys(sizes).map((id) => addresses[id]).filter((each) => each.startsWith(address));
+		await page.waitForFunction((names) => names.every((name) => performance.getEntriesByName(name).length), loaded, { timeout: LIMIT });
+		const late = new Set(await page.evaluate(since_prompt));
+		result.until_prompt = Object.entries(sizes).reduce((sum, [id, size]) => sum + (late.has(addresses[id]) ? 0 : size), 0);
+		if (wanted.offline) await page.context().setOffline(true);
 		for (const key of wanted.keys ?? []) {
 			await page.keyboard.press(key);
 			(result.focus ??= []).push(await page.evaluate(() => document.activeElement.id || document.activeElement.localName));
@@ -81,9 +87,8 @@ async function visit(browser, wanted) {
 		}
 		if (wanted.wait) await noted(wanted.wait);
 		if (wanted.axe) {
-			await page.evaluate(AXE);
-			const found = await page.evaluate((values) => globalThis.axe.run(document, { runOnly: { type: "tag", values } }), RULES);
-			result.violations = found.violations.map((each) => `${each.id}: ${each.nodes[0].target.join(" ")}`);
+			const found = await violations(page, modules);
+			result.violations = found.map((each) => `${each.id}: ${each.nodes[0].target.join(" ")}`);
 		}
 	} catch (error) {
 		result.failure = error.message.split("\n")[0];
@@ -98,9 +103,4 @@ async function visit(browser, wanted) {
 	return result;
 }
 
-const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
-const results = [];
-for (const wanted of JSON.parse(fs.readFileSync(visits))) results.push(await visit(browser, wanted));
-await browser.close();
-await new Promise((done) => process.stdout.write(JSON.stringify(results), done));
-process.exit(0);
+await printVisits(modules, executablePath, visits, visit);

@@ -70,6 +70,7 @@ PROVIDED = {
     "chromium": ["chromium"],
     "clang": ["clang"],
     "lld": ["ld.lld"],
+    "ccache": ["ccache"],
     "nodejs": ["node"],
     "npm": ["npm"],
     "zstd": ["zstd"],

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace
-from filecmp import cmp
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -19,7 +16,6 @@ from labs.tools.machine.machine import run
 from labs.tools.machine.qemu_command import Config
 from labs.tools.machine.result import Result
 from labs.tools.machine.run import check_header
-from tests.support import building
 from tests.support.building import alone, shared_folder
 from tests.tree.test_handouts import WITH_PROGRAMS
 
@@ -28,7 +24,6 @@ LESSONS = tuple(exercises.lessons())
 EVERY = tuple(exercises.every_lesson())  # of which the storage lab has a test file of its own
 MESSAGE = "exercise {0} is not written yet (labs/lesson{0[0]}/README.md)"
 IMAGES = {"disk": "boot.img", "grub": "grub.iso"}
-OBJECTS = ("build/objects", "build/user/objects")
 
 
 def started_trees(build: Callable[[str], Path], factory: pytest.TempPathFactory) -> dict[int, Path]:
@@ -46,39 +41,13 @@ def started_trees(build: Callable[[str], Path], factory: pytest.TempPathFactory)
 
 
 def make(tree: Path, lesson: int, *targets: str) -> None:
-    """Builds in a student's tree, with warnings as errors; one process at a time. Of the trees that
-    are started together the last one compiles what all of them have, and what the repository has,
-    too, is not compiled again (make test has no warnings there either)."""
-    last = tree.parent / str(LESSONS[-1])
+    """Builds in a student's tree, with warnings as errors; one process at a time. make test has a
+    cache of compiled files, so that only what differs from the repository's is compiled."""
     (tree / "build").mkdir(exist_ok=True)
     with alone(tree / "build" / ".lock"):
-        if last.is_dir() and not (tree / OBJECTS[0]).exists():
-            if tree == last:
-                building.make(f"LESSON={LESSONS[-1]}", "image-disk", "user-programs")
-                take_objects(ROOT, tree)
-            else:
-                make(last, LESSONS[-1], "image-disk", "user-programs")
-                take_objects(last, tree)
         command = ["make", "-s", "-j2", f"LESSON={exercises.word_of(lesson)}", "CI=1", *targets]
         made = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=False)
     assert made.returncode == 0, made.stdout + made.stderr
-
-
-def take_objects(other: Path, tree: Path) -> None:
-    """Copies what the same command would make of the same files: the objects of C files that are,
-    with all that they include and with the Makefile, byte for byte those of the other tree."""
-
-    @cache
-    def is_same(path: str) -> bool:
-        return (tree / path).is_file() and cmp(other / path, tree / path, shallow=False)
-
-    for known in (each for folder in OBJECTS for each in (other / folder).rglob("*.c.d")):
-        rule = known.read_text().replace("\\\n", " ").splitlines()[0]
-        if all(map(is_same, ("Makefile", *rule.partition(": ")[2].split()))):
-            place = (tree / known.relative_to(other)).parent
-            place.mkdir(parents=True, exist_ok=True)
-            shutil.copy(known, place)
-            shutil.copy(known.with_suffix(".o"), place)
 
 
 def boot(tree: Path, lesson: int, way: str, script: str = "memory") -> Result:

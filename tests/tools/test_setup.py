@@ -71,19 +71,20 @@ def test_run_needs_less_than_test(machine: FakeMachine) -> None:
 def test_only_the_suite_has_a_browser(machine: FakeMachine) -> None:
     """A machine that cannot have one goes on, and is asked once."""
     machine.install()
-    machine.remove("chromium", "clang", "ld.lld")
+    machine.remove("chromium", "clang", "ld.lld", "ccache")
     assert machine.run("setup.sh", "test").returncode == 0
     assert machine.calls() == ["pip labs/tools/setup/requirements.txt"]
     failing = machine.flag("fail-install")
     done = machine.run("setup.sh", "suite")
-    asked = [OF_SUITE, "apt-get update", f"{INSTALL} chromium clang lld"]
+    asked = [OF_SUITE, "apt-get update", f"{INSTALL} chromium clang lld ccache"]
     assert (done.returncode, machine.calls()) == (0, asked)
-    assert "without chromium clang lld: make test skips what needs it, and says so" in done.stderr
+    words = "without chromium clang lld ccache: make test skips what needs it, and says so"
+    assert words in done.stderr
     assert machine.run("setup.sh", "suite").stderr == ""
     failing.unlink()
     (machine.tree / "build/setup-suite").unlink()
     assert machine.run("setup.sh", "suite").returncode == 0
-    assert machine.calls() == ["apt-get update", f"{INSTALL} chromium clang lld"]
+    assert machine.calls() == ["apt-get update", f"{INSTALL} chromium clang lld ccache"]
 
 
 def test_packages_of_the_suite_may_be_missing(ready: FakeMachine) -> None:

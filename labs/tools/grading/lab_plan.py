@@ -18,7 +18,7 @@ import resource
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from zlib import crc32
@@ -190,22 +190,8 @@ class Plan:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_make_scheduler(self, config, log):
-        """Gives each group to one process. (Its own xdist_group does nothing: pytest-xdist 3.8
-        writes it into the names of the tests, where pytest 9.2 does not let it.)"""
-        from xdist.scheduler import LoadScopeScheduling
-
-        class ByGroup(LoadScopeScheduling):
-            def _split_scope(self, nodeid: str) -> str:
-                return group_in(nodeid)
-
-            def remove_node(self, node: object) -> str | None:
-                """Leaves out what a process that died had still to run: others that have been told
-                to end would never take it, and the run would not end."""
-                units = self.assigned_work.pop(node).values()
-                left = (test for unit in units for test, is_done in unit.items() if not is_done)
-                return next(left, None)
-
-        return ByGroup(config, log) if self._is_planned else None
+        """Gives each group to one process."""
+        return by_unit(config, log, group_in) if self._is_planned else None
 
     def _is_wanted(self, item: pytest.Item) -> bool:
         """Whether a job wants this test (pytest makes a skipped item of one that none wants), and
@@ -328,6 +314,26 @@ def jobs_of(config: pytest.Config) -> list[Job]:
 def job_from(fields: dict) -> Job:
     """A job as JSON keeps it, with lists for tuples."""
     return Job(**{k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()})
+
+
+def by_unit(config: pytest.Config, log: object, unit_of: Callable[[str], str]) -> object:
+    """A scheduler of pytest-xdist that gives the tests of a unit to one process. (Its own
+    xdist_group does nothing: pytest-xdist 3.8 writes it into the names of the tests, where pytest
+    9.2 does not let it.)"""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByUnit(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return unit_of(nodeid)
+
+        def remove_node(self, node: object) -> str | None:
+            """Leaves out what a process that died had still to run: others that have been told to
+            end would never take it, and the run would not end."""
+            units = self.assigned_work.pop(node).values()
+            left = (test for unit in units for test, is_done in unit.items() if not is_done)
+            return next(left, None)
+
+    return ByUnit(config, log)
 
 
 def on_either_kernel(items: Sequence[pytest.Item]) -> list[pytest.Item]:
