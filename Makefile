@@ -191,8 +191,8 @@ INT32 := -U__INT32_TYPE__ -D__INT32_TYPE__=int -U__INT32_MAX__ -D__INT32_MAX__=0
 	-U__UINT32_TYPE__ '-D__UINT32_TYPE__=unsigned int' \
 	-U__UINT32_MAX__ -D__UINT32_MAX__=0xffffffffu
 
-# Where a tree and the compiler are changes no byte of a kernel. A gcc that was moved (Homebrew's) may
-# give its headers' folder as bin/../lib, and then writes it without that.
+# Where a tree and the compiler are changes no byte of a kernel. A gcc that was moved (Homebrew's)
+# may give its headers' folder as bin/../lib, and then writes it without that.
 HEADERS = $(call once,compiler_headers,$(call tool,cc) -print-file-name=include)
 HERE    = $(call quoted,-ffile-prefix-map=$(CURDIR)=.) \
 	$(patsubst %,-ffile-prefix-map=%=include,$(HEADERS) $(realpath $(HEADERS)))

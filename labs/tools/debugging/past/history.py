@@ -31,7 +31,7 @@ ROOM = "room"  # the drive that holds the snapshot; the guest does not see it
 SNAPSHOT = "place"
 IDLE_SECONDS = 20  # in which a machine that could work does nothing: it does not get on
 Pace = tuple[float, float]
-BUSY: Pace = 3, 1_000_000  # seconds of a processor, and more for each so many instructions
+WORKING: Pace = 3, 1_000_000  # seconds of a processor, and more for each so many instructions
 WATCHED: Pace = 2, 5_000_000  # with watchpoints
 TRIES = 5  # some snapshots of QEMU 7.2 do not get on: whether one does depends on its threads
 SHUTDOWNS = [bytes([each]) for each in range(0x0A, 0x14)]
@@ -116,7 +116,7 @@ class Past:
         self,
         limit: int,
         is_interrupted: Callable[[], bool] = lambda: False,
-        pace: Pace = BUSY,
+        pace: Pace = WORKING,
     ) -> str:
         """Runs up to an instruction count, or to a breakpoint before, at this pace at the least;
         returns the stub's stop packet. `self.count` says where it is. Raises StandstillError."""
@@ -184,7 +184,7 @@ class Past:
     def _stopped(
         self,
         is_interrupted: Callable[[], bool] = lambda: False,
-        busy: float = BUSY[0],
+        busy: float = WORKING[0],
     ) -> str:
         """The stop packet of a machine that runs. Raises StandstillError. The machine is not
         stopped to look how far it is: one that repeats a run may not get on then."""
