@@ -194,6 +194,17 @@ def test_host_programs_find_no_other_program(tmp_path):
     assert said_by(lab) == "0"
 
 
+@pytest.mark.parametrize("weak", ["", "__attribute__((weak)) "])
+def test_host_programs_of_the_kernel_have_no_c_library(tmp_path, weak):
+    """A file of the kernel, which calls a function that only a host has, be it if it is there."""
+    lab = small_tree(tmp_path, "int student(void);\n")
+    (lab.root / "mm").mkdir()
+    code = f'{weak}int atoi(const char *);\nint student(void) {{ return atoi ? atoi("7") : 0; }}\n'
+    (lab.root / "mm/student.c").write_text(code)
+    with pytest.raises(BuildFailure, match=r"mm/student\.c: the kernel has no atoi"):
+        lab.host(["mm/student.c"], [tmp_path / "driver.c"], "small")
+
+
 def test_linking_uses_no_plugin(tmp_path):
     """Bytecode that came all the way to the linker would stay what it is: data."""
     lab = small_tree(tmp_path, BYTECODE + "int student(void) { return 7; }\n")

@@ -13,6 +13,8 @@ PROGRAM_HEADER = struct.Struct("<8I")
 SECTION_HEADER = struct.Struct("<10I")
 COMPRESSED = 0x800  # of a section's flags
 LOADED = 1
+SYMBOL = struct.Struct("<IIIBBH")
+SYMBOLS, LOCAL = 2, 0  # a section's type; how far a name reaches
 
 # Sections whose contents a linker's plugin would compile: they are not the code that was read.
 BYTECODE = (b".gnu.lto_", b".gnu.offload_lto_", b".llvmbc", b".llvm.lto")
@@ -32,6 +34,23 @@ def object_problem(data: bytes) -> str:
                 "write the code itself"
             )
     return ""
+
+
+def names_of(data: bytes) -> tuple[set[bytes], set[bytes]]:
+    """The names that an object defines for others, and those that it wants of others, be it only
+    if they are there. Of an object that object_problem has let through."""
+    _, _, _, _, _, _, offset, _, _, _, _, width, count, _ = HEADER.unpack_from(data)
+    places = range(offset, min(offset + width * count, len(data) - SECTION_HEADER.size + 1), width)
+    sections = [SECTION_HEADER.unpack_from(data, place) for place in places]
+    defined, wanted = set(), set()
+    for _, kind, _, _, start, size, link, *_ in sections:
+        if kind != SYMBOLS or link >= len(sections):
+            continue
+        names = data[sections[link][4] :][: sections[link][5]]
+        for name, _, _, info, _, section in SYMBOL.iter_unpack(data[start:][: size // 16 * 16]):
+            if info >> 4 != LOCAL:
+                (wanted if section == 0 else defined).add(names[name:].partition(b"\0")[0])
+    return defined, wanted - {b""}
 
 
 def kernel_problem(path: Path) -> str:

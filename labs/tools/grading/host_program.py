@@ -21,7 +21,7 @@ from pathlib import Path
 
 from labs.tools.course.exercises import ROOT
 from labs.tools.grading.build_tool import BuildFailure, run_tool
-from labs.tools.grading.elf_limits import object_problem
+from labs.tools.grading.elf_limits import names_of, object_problem
 from labs.tools.grading.graded_tree import is_plain_file
 
 FLAGS = (
@@ -36,6 +36,8 @@ NO_PLUGIN = ("-fno-use-linker-plugin",)
 UNWATCHED = re.compile(
     rb"\w*no_(?:sanitize|address_safety_analysis)\w*|__(?:asan|ubsan|lsan|sanitizer)_\w+"
 )
+KERNEL = ("boot/", "kernel/", "mm/", "drivers/", "fs/")
+ADDED = re.compile(rb"_\w+|mem(?:cpy|move|set|cmp)")  # names that a compiler uses by itself
 MOST_TEXT = 8 << 20  # bytes that the preprocessor may make of a file
 KEPT = ROOT / "build/host-objects/own"
 
@@ -88,6 +90,7 @@ def built(
         (directory / name).write_bytes(object_of(root, source, boxed))
     for name, driver in zip(objects[len(sources) :], drivers, strict=True):
         (directory / name).write_bytes(own_object(str(driver)))
+    require_kernel_alone(sources, [(directory / name).read_bytes() for name in objects])
     command, linking = compiler()
     link = [*command, *linking, *NO_PLUGIN, *objects, "-o", program.name]
     run_tool(link, directory, boxed)
@@ -134,6 +137,25 @@ def require_watched(root: Path, source: str, boxed: bool) -> None:
     if found := UNWATCHED.search(text):
         word = found[0].decode()
         raise BuildFailure(f"it does not build: {source} turns the sanitizer off ({word})")
+
+
+def require_kernel_alone(sources: Sequence[str], objects: Sequence[bytes]) -> None:
+    """Raises BuildFailure for a file of the kernel that wants something of the C library, which no
+    kernel has: that would do a student's work here. What the compiler adds is allowed, and what our
+    file wants."""
+    if not is_32_bits():
+        return
+    names = [names_of(data) for data in objects]
+    known = set().union(*(defined for defined, _ in names))
+    for source, (_, wanted) in zip(sources, names, strict=False):
+        if not source.startswith(KERNEL):
+            continue
+        there = (ROOT / source).is_file()
+        more = names_of(own_object(source, AS_KERNEL))[1] if there else set()
+        foreign = sorted(each for each in wanted - known - more if not ADDED.fullmatch(each))
+        if foreign:
+            word = foreign[0].decode(errors="replace")
+            raise BuildFailure(f"it does not build: {source}: the kernel has no {word}")
 
 
 def is_own(root: Path, source: str) -> bool:
