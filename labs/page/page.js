@@ -273,6 +273,7 @@ function prepare_text() {
 			if (!emulator) return;
 			type(emulator, line.dataset.command + "\n");
 			libraries.terminal.focus();
+			by_id("terminal").scrollIntoView({ block: "nearest" });	// what is not seen is not drawn
 		});
 }
 

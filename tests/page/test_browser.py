@@ -197,6 +197,15 @@ def test_by_keyboard_alone(address: str, tmp_path: Path) -> None:
     assert forward["focus"][-4:] == ["textarea", "again", "power", "power"]
 
 
+def test_a_command_that_is_touched_on_a_phone(address: str, tmp_path: Path) -> None:
+    """Its terminal comes into view, which draws nothing elsewhere: what it says is read there."""
+    pages = len(json.loads((SITE / "site.json").read_text())["kernels"])
+    keys = ["Tab"] * (pages + 2) + ["Escape"] + ["Tab"] * 7 + ["Enter"]
+    visit = {"path": "lesson2.html", "width": 390, "height": 600, "keys": keys}
+    (result,) = look(address, tmp_path, {**visit, "type": "memory", "expect": r"KiB free$"})
+    assert result["focus"][-2:] == ["button", "textarea"]
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_every_command_of_a_page(name: str) -> None:
     """Under Node. Each is known, and those after which a machine ends, end it."""
