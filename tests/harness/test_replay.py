@@ -50,6 +50,16 @@ def test_driven_machine(capfd, tmp_path) -> None:
 
 
 @pytest.mark.slow
+def test_driven_machine_with_memory(capfd, tmp_path) -> None:
+    """What the test put into memory without a packet is there again; and gdb goes back."""
+    commands = "continue\nlast-change zones[1].free\n"
+    said = run(capfd, tmp_path, "test_buddy.py::test_split", commands)
+    assert "test_buddy.py::test_split passes" in said
+    assert "  call buddy_take(" in said
+    assert re.search(r"buddy_take \(.*zones\[1\]\.free: .*by the next instruction", said, re.DOTALL)
+
+
+@pytest.mark.slow
 def test_driven_machine_with_ports(capfd, tmp_path) -> None:
     """Registers, memory and ports of the stopped machine; the key arrives here, too."""
     said = run(capfd, tmp_path, "test_keyboard", "backtrace 1\ncontinue\nprint $eax\n")

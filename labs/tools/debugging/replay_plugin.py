@@ -53,24 +53,22 @@ class Teller:
         self._stub: Any = None
 
     def pytest_collection_finish(self) -> None:
-        """From now on each packet is noted: the tests and what they import are loaded."""
+        """From now on the stub is noted, which keeps what it was sent: the tests are loaded."""
         if remote := sys.modules.get("tests.support.gdb_stub"):
             remote.GdbStub.send = self._noting(remote.GdbStub.send)
         if laboratory := sys.modules.get("labs.tools.grading.lab"):
             laboratory.Lab.config = self._beginning(laboratory.Lab.config)
 
     def _noting(self, send: Callable[..., None]) -> Callable[..., None]:
-        def noting(stub: Any, packet: str) -> None:
-            if stub is not self._stub:
-                self._stub, self._story.packets = stub, []
-            self._story.packets.append(packet)
-            send(stub, packet)
+        def noting(stub: Any, *packets: str) -> None:
+            self._stub = stub
+            send(stub, *packets)
 
         return noting
 
     def _beginning(self, configure: Callable[..., Any]) -> Callable[..., Any]:
         def beginning(*arguments: object, **fields: object) -> Any:
-            self._stub, self._story.packets = None, []
+            self._stub = None
             return configure(*arguments, **fields)
 
         return beginning
@@ -82,5 +80,10 @@ class Teller:
                 self._story.words, self._story.exercise = record["words"], record["exercise"]
 
     def pytest_sessionfinish(self) -> None:
-        """Writes it down."""
+        """Writes it down: also what was put into memory without a packet."""
+        if self._stub:
+            self._story.packets = [
+                each if isinstance(each, str) else f"M{each[0]:x},{len(each[1]):x}:{each[1].hex()}"
+                for each in self._stub.sent
+            ]
         self._path.write_text(json.dumps(asdict(self._story)))

@@ -44,7 +44,8 @@ def do_steps(steps: list[dict]) -> None:
 
 
 def set_registers(values: dict[str, int]) -> None:
-    """Changes those that are different: a selector that is written loads its descriptor."""
-    for name, value in values.items():
+    """Changes those that are different: a selector that is written loads its descriptor. EIP comes
+    first: in an inlined function gdb computes ESP, and refuses to change it."""
+    for name, value in sorted(values.items(), key=lambda each: each[0] != "eip"):
         if int(gdb.parse_and_eval(f"(unsigned)${name}")) & 0xFFFFFFFF != value:
             quiet(f"set ${name} = {value:#x}")
