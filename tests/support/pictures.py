@@ -53,11 +53,11 @@ def goes_through(curve: Line2D, box: Bbox) -> bool:
 
 
 def is_cut(curve: Line2D, axes: Axes) -> bool:
-    """Whether one of its marks is in the picture, and a part of it is above."""
+    """Whether one of its marks is in the picture, and a quarter of it is above."""
     if curve.get_marker() == "None" or not curve.get_clip_on():
         return False
     box = axes.get_window_extent()
-    inner = box.y1 - curve.get_markersize() / 2 * axes.figure.dpi / 72
+    inner = box.y1 - curve.get_markersize() / 4 * axes.figure.dpi / 72  # a quarter is missing
     path = curve.get_transform().transform_path(curve.get_path())
     return any(box.x0 <= x <= box.x1 and inner < y <= box.y1 + SLACK for x, y in path.vertices)
 
