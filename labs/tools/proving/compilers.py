@@ -3,9 +3,9 @@
     python -m labs.tools.proving.compilers --lesson=6 [--cross='clang i686-elf-']
 
 Each set builds in a folder of its own, whose name, rights, locale, time zone and files' ages
-differ. Sets of one compiler and linker, gcc under two names, must make the same image and the same
-programs; clang with one linker and with the other, the same object files of C. They depend on the
-source and the compiler's version. Exit status 0: each has built, and booted.
+differ. Sets of one compiler and linker, gcc under two names, must make the same image; clang with one
+linker and with the other, the same object files of C. They depend on the source and the compiler's
+version. (Programs keep the name of the compiler's package, revision and all.) Exit status 0: each has built, and booted.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SCRIPT, SAID = "memory; panic", "boot: loaded by Apprentice boot"
 @dataclass(frozen=True)
 class Built:
     """What a set of tools has made. objects, linked: the sum of each object file of C, and those of
-    image, kernel and programs; compiler, linker: kind and version, the same under several names."""
+    image and kernel; compiler, linker: their kind and version, the same under several names."""
 
     cross: str
     place: Path
@@ -101,7 +101,6 @@ def build(lesson: int, cross: str, number: int, work: Path) -> Built:
     kind = "clang" if cross.startswith("clang") else "gcc"
     output = place / "build"
     linked = [output / name_of(lesson) / name for name in ("boot.img", "kernel.elf")]
-    linked += output.glob("user/bin/*")
     objects = [*output.glob("objects/**/*.c.o"), *output.glob("user/objects/**/*.c.o")]
     return Built(
         cross, place, sums_of(output, objects), sums_of(output, linked),
