@@ -3,9 +3,10 @@
     python -m labs.tools.proving.compilers --lesson=6 [--cross='clang i686-elf-']
 
 Each set builds in a folder of its own, whose name, rights, locale, time zone and files' ages
-differ. Sets of one compiler and linker, gcc under two names, must make the same image; clang with one
-linker and with the other, the same object files of C. They depend on the source and the compiler's
-version. (Programs keep the name of the compiler's package, revision and all.) Exit status 0: each has built, and booted.
+differ. Sets of one compiler and linker, gcc under two names, must make the same image; clang with
+one linker and with the other, the same object files of C. They depend on the source and the
+compiler's version. (Programs keep the revision of the compiler's package.) Exit status 0: each has
+built, and booted.
 """
 
 from __future__ import annotations
