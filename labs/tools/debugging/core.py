@@ -101,7 +101,8 @@ class Core:
         """Bytes of physical memory; None where there is none."""
         for start, offset, length in self._parts:
             if start <= address and address + size <= start + length:
-                return self._data[offset + address - start :][:size]
+                at = offset + address - start
+                return self._data[at : at + size]
         return None
 
     def translate(self, address: int) -> int | None:
