@@ -41,10 +41,10 @@ def read_store(data: bytes) -> Store:
         raise StoreError("there is no snapshot on it")
     if not valid or version != 1 or sectors not in (8, 16, 32, 64, 128, 256):
         raise StoreError("its snapshot is invalid")
-    chunk, copies, table = sectors * SECTOR, {}, 1
+    chunk, copies, table, view = sectors * SECTOR, {}, 1, memoryview(data)
     entries = chunk // ENTRY.size
     while (table + 1) * chunk <= len(data):
-        for place, (old, copy) in enumerate(ENTRY.iter_unpack(data[table * chunk :][:chunk])):
+        for place, (old, copy) in enumerate(ENTRY.iter_unpack(view[table * chunk :][:chunk])):
             if copy == 0:
                 return Store(chunk, copies)
             if copy != table + 1 + place or old in copies:
@@ -56,11 +56,11 @@ def read_store(data: bytes) -> Store:
 
 def contents(origin: bytes, data: bytes) -> bytes:
     """The snapshot, as large as its origin. Raises StoreError."""
-    store, made = read_store(data), bytearray(origin)
+    store, made, view = read_store(data), bytearray(origin), memoryview(data)
     for chunk, copy in store.copies.items():
         start = chunk * store.chunk
         length = min(store.chunk, len(origin) - start)
-        made[start : start + length] = data[copy * store.chunk :][:length]
+        made[start : start + length] = view[copy * store.chunk :][:length]
     return bytes(made)
 
 

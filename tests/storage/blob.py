@@ -110,7 +110,7 @@ class Sparse:
 
     def __setitem__(self, place: slice, data: bytes) -> None:
         for at in range(place.start, place.stop, SECTOR):
-            self._sectors[at] = bytes(data[at - place.start :][:SECTOR])
+            self._sectors[at] = bytes(data[at - place.start : at - place.start + SECTOR])
 
 
 @dataclass

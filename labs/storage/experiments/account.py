@@ -147,7 +147,7 @@ def inodes(
     table = file.read(groups * width)
     per_group, has_flags = sb.u32(0x28), sb.u32(0x64) & 0x410  # uninit_bg or metadata_csum
     for group in range(groups):
-        each = table[group * width :][:width]
+        each = table[group * width : (group + 1) * width]
         place = struct.unpack_from("<I", each, 8)[0]
         place |= struct.unpack_from("<I", each, 0x28)[0] << 32 if width > 32 else 0
         flags, unused = (
@@ -160,7 +160,7 @@ def inodes(
         file.seek(place * block)
         data = file.read(count * inode_bytes)
         for index in range(len(data) // inode_bytes):
-            inode = data[index * inode_bytes :][:inode_bytes]
+            inode = data[index * inode_bytes : (index + 1) * inode_bytes]
             number, links = group * per_group + index + 1, struct.unpack_from("<H", inode, 0x1A)[0]
             if links or number in NAMES:
                 yield number, inode

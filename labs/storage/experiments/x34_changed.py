@@ -64,7 +64,8 @@ def case(where: Where, size: int, chunk: int, share: float) -> Data:
             now = contents(origin.read_bytes(), second.read_bytes())
             restored = bytearray(full)
             for number in changed:
-                restored[number * chunk : (number + 1) * chunk] = now[number * chunk :][:chunk]
+                place = slice(number * chunk, (number + 1) * chunk)
+                restored[place] = now[place]
             row = {"is_whole": restored == now != full, "moved_on": origin.read_bytes() != now}
     return {"chunk": chunk, "share": share, "writes": writes, "chunks": size // chunk,
             "changed": len(changed), "part": len(changed) * chunk / size,
