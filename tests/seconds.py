@@ -63,7 +63,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         gone = [item for item in items if not is_fast(item)]
         config.hook.pytest_deselected(items=gone)
         items[:] = [item for item in items if is_fast(item)]
-    if "PYTEST_XDIST_WORKER" in os.environ:
+    if "PYTEST_XDIST_WORKER" in os.environ and not config.getoption("--plan"):
         items[:] = longest_first(items)
 
 
