@@ -205,6 +205,20 @@ def test_host_programs_of_the_kernel_have_no_c_library(tmp_path, weak):
         lab.host(["mm/student.c"], [tmp_path / "driver.c"], "small")
 
 
+def test_a_blank_of_the_kernel_is_no_call_of_the_c_library(tmp_path):
+    """What is not written yet says so in a host program, too."""
+    lab = small_tree(tmp_path, "int student(void);\n")
+    place = lab.root / "kernel/report"
+    place.mkdir(parents=True)
+    place.joinpath("exercise.h").write_bytes((ROOT / "kernel/report/exercise.h").read_bytes())
+    (lab.root / "mm").mkdir()
+    code = '#include "kernel/report/exercise.h"\nint student(void) { exercise_missing("1.3"); }\n'
+    (lab.root / "mm/student.c").write_text(code)
+    program = lab.host(["mm/student.c"], [tmp_path / "driver.c"], "small")
+    said = subprocess.run([program], capture_output=True, text=True, check=False).stdout
+    assert said == "exercise 1.3 is not written yet (labs/lesson1/README.md)\n"
+
+
 def test_linking_uses_no_plugin(tmp_path):
     """Bytecode that came all the way to the linker would stay what it is: data."""
     lab = small_tree(tmp_path, BYTECODE + "int student(void) { return 7; }\n")

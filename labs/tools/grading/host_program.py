@@ -37,7 +37,8 @@ UNWATCHED = re.compile(
     rb"\w*no_(?:sanitize|address_safety_analysis)\w*|__(?:asan|ubsan|lsan|sanitizer)_\w+"
 )
 KERNEL = ("boot/", "kernel/", "mm/", "drivers/", "fs/")
-ADDED = re.compile(rb"_\w+|mem(?:cpy|move|set|cmp)")  # names that a compiler uses by itself
+# Names that a compiler uses by itself, and those of a blank that is not written yet (exercise.h).
+ADDED = re.compile(rb"_\w+|mem(?:cpy|move|set|cmp)|printf|exit")
 MOST_TEXT = 8 << 20  # bytes that the preprocessor may make of a file
 KEPT = ROOT / "build/host-objects/own"
 
@@ -105,7 +106,7 @@ def object_of(root: Path, source: str, boxed: bool) -> bytes:
     if not boxed and is_own(root, source):
         data = own_object(source, AS_KERNEL)
     else:
-        target = f"build/host-objects/{source}.o"
+        target = own_target(source, ".o")
         (root / target).parent.mkdir(parents=True, exist_ok=True)
         command, _ = compiler()
         run_tool([*command, "-I.", *AS_KERNEL, "-c", source, "-o", target], root, boxed)
@@ -113,22 +114,30 @@ def object_of(root: Path, source: str, boxed: bool) -> bytes:
             raise BuildFailure(f"{target} is not a file")
         require_watched(root, source, boxed)
         data = (root / target).read_bytes()
+        (root / target).unlink()
     if problem := object_problem(data) if is_32_bits() else "":
         raise BuildFailure(f"it does not build: {source}: {problem}")
     return data
+
+
+def own_target(source: str, suffix: str) -> str:
+    """Where this process has something made of a file: exercises of one tree that are tried at the
+    same time may have files in common."""
+    return f"build/host-objects/{source}.{os.getpid()}{suffix}"
 
 
 def require_watched(root: Path, source: str, boxed: bool) -> None:
     """Raises BuildFailure for a file that turns the sanitizer off for some of its functions, or
     calls one of its functions, which say what is an object: reads and writes outside of objects
     would not be seen. Macros are expanded before."""
-    target = f"build/host-objects/{source}.i"
+    target = own_target(source, ".i")
     command, _ = compiler()
     run_tool([*command, "-I.", *AS_KERNEL, "-E", source, "-o", target], root, boxed)
     if not is_plain_file(root, target):
         raise BuildFailure(f"{target} is not a file")
     with (root / target).open("rb") as stream:
         text = stream.read(MOST_TEXT + 1)
+    (root / target).unlink()
     if len(text) > MOST_TEXT:
         most = MOST_TEXT >> 20
         raise BuildFailure(
@@ -141,8 +150,8 @@ def require_watched(root: Path, source: str, boxed: bool) -> None:
 
 def require_kernel_alone(sources: Sequence[str], objects: Sequence[bytes]) -> None:
     """Raises BuildFailure for a file of the kernel that wants something of the C library, which no
-    kernel has: that would do a student's work here. What the compiler adds is allowed, and what our
-    file wants."""
+    kernel has: that would do a student's work here. What the compiler adds is allowed, what a blank
+    wants, and what our file wants."""
     if not is_32_bits():
         return
     names = [names_of(data) for data in objects]
