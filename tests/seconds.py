@@ -64,7 +64,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=gone)
         items[:] = [item for item in items if is_fast(item)]
     if "PYTEST_XDIST_WORKER" in os.environ and not config.getoption("--plan"):
-        items[:] = longest_first(items)
+        items[:] = longest_first(items, config.stash[KNOWN])
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -75,10 +75,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     return by_unit(config, log, partial(unit_of, known=config.stash[KNOWN]))
 
 
-def longest_first(items: list[pytest.Item]) -> list[pytest.Item]:
+def longest_first(items: list[pytest.Item], known: Mapping[str, float]) -> list[pytest.Item]:
     """Unit by unit, so that none that is long begins last, where other processes have nothing left
     to do."""
-    known = items[0].config.stash[KNOWN] if items else {}
     units = {item: unit_of(item.nodeid, known) for item in items}
     seconds: Counter[str] = Counter()
     for item, unit in units.items():

@@ -92,9 +92,9 @@ def seen(bug: dict[str, Any], request: pytest.FixtureRequest, directory: Path) -
 def with_program(name: str, directory: Path) -> Path:
     """A folder for the guest's root with a program of the bugs, linked as the course's own are."""
     make("user-programs")
-    compiler, linker = (
+    compiler, linker, (base,) = (
         subprocess.run([TOOLCHAIN, tool], capture_output=True, text=True, check=True).stdout.split()
-        for tool in ("cc", "ld")
+        for tool in ("cc", "ld", "base")
     )
     part, folder = directory / f"{name}.o", directory / "root"
     (folder / "bin").mkdir(parents=True)
@@ -103,7 +103,7 @@ def with_program(name: str, directory: Path) -> Path:
     source = FOLDER / f"programs/{name}.c"
     subprocess.run([*compiler, *options, "-c", source, "-o", part], check=True)
     library = sorted((ROOT / "build/user/objects/libc").glob("*.o"))
-    placed = ["-static", "--gc-sections", "-Ttext-segment=0x08048000"]
+    placed = ["-static", "--gc-sections", f"{base}0x08048000"]
     subprocess.run([*linker, *placed, part, *library, "-o", folder / "bin" / name], check=True)
     return folder
 

@@ -46,10 +46,11 @@ def names_of(data: bytes) -> tuple[set[bytes], set[bytes]]:
     for _, kind, _, _, start, size, link, *_ in sections:
         if kind != SYMBOLS or link >= len(sections):
             continue
-        names = data[sections[link][4] :][: sections[link][5]]
+        names = data[sections[link][4] :][: sections[link][5]] + b"\0"
         for name, _, _, info, _, section in SYMBOL.iter_unpack(data[start:][: size // 16 * 16]):
             if info >> 4 != LOCAL:
-                (wanted if section == 0 else defined).add(names[name:].partition(b"\0")[0])
+                place = wanted if section == 0 else defined
+                place.add(names[name : names.find(b"\0", name)])
     return defined, wanted - {b""}
 
 
